@@ -1,0 +1,60 @@
+"""The guard's engine: pure, deterministic, without I/O, importable by a live agent host.
+
+```python
+from breaker import Breaker, Call
+
+guard = Breaker()
+call = Call("bash", {"command": "curl -s https://api.example.com/items"})
+measured = guard.measure(call)
+question = guard.ask(measured)  # put it to an operator where there is one
+decision = guard.guard(measured) if question is None else guard.decline(measured, question)
+if not decision.withheld:
+    guard.settle(measured, guard.classify(call, {"isError": False, "value": {"exitCode": 6}}).failure)
+```
+"""
+
+from __future__ import annotations
+
+from breaker.engine import (
+    Advisory,
+    Ask,
+    Breaker,
+    Decision,
+    FailureAdvisory,
+    Hit,
+    Settlement,
+    measure_rank,
+)
+from breaker.failure import Classification, Failure, classify
+from breaker.measures import Call, MeasuredCall, Measurer, is_shell_tool, is_url_tool, kind_of
+from breaker.rulesets import DEFAULT_RULESET, RULESETS, Ruleset, UnknownRulesetError, ruleset_named
+from breaker.settings import Settings, SettingsError
+from breaker.version import __version__
+
+__all__ = [
+    "DEFAULT_RULESET",
+    "RULESETS",
+    "Advisory",
+    "Ask",
+    "Breaker",
+    "Call",
+    "Classification",
+    "Decision",
+    "Failure",
+    "FailureAdvisory",
+    "Hit",
+    "MeasuredCall",
+    "Measurer",
+    "Ruleset",
+    "Settings",
+    "SettingsError",
+    "Settlement",
+    "UnknownRulesetError",
+    "__version__",
+    "classify",
+    "is_shell_tool",
+    "is_url_tool",
+    "kind_of",
+    "measure_rank",
+    "ruleset_named",
+]

@@ -1,0 +1,306 @@
+"""The guard itself, for one agent: ask, guard, settle.
+
+A live host drives it as the plugin's hooks do:
+
+1. `turn()` at a human message;
+2. `ask(call)` before a call: an `Ask` is put to the operator, who approves or declines it;
+3. `guard(call, approved)` where the call may still run, or `decline(call, ask)` where the ask was refused;
+4. `settle(call, failure)` once the body has run. A call that was denied or declined is not settled.
+
+Pure and synchronous; a call costs the number of its measures, not of the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from breaker.ecmascript import units_prefix
+from breaker.failure import Classification, Failure, classify
+from breaker.measures import Call, MeasuredCall, Measurer, is_shell_tool, kind_of, shell_command
+from breaker.rulesets import DEFAULT_RULESET, Ruleset
+from breaker.settings import Settings
+from breaker.window import AgentState
+
+__all__ = [
+    "DECISIONS",
+    "Advisory",
+    "Ask",
+    "Breaker",
+    "Decision",
+    "FailureAdvisory",
+    "Hit",
+    "Settlement",
+    "Stage",
+    "Track",
+    "measure_rank",
+]
+
+Track = Literal["occurrence", "failure"]
+Stage = Literal["warn", "summarize", "gate", "fail-warn", "fail-gate", "shell-http"]
+Action = Literal["allow", "ask-approved", "ask-declined", "deny", "deny-shell-http", "observed"]
+DECISIONS: tuple[Action, ...] = ("allow", "ask-approved", "ask-declined", "deny", "deny-shell-http", "observed")
+
+_WARN, _SUMMARIZE = 1, 2
+_RANKS = {kind: rank for rank, kind in enumerate(("host", "net", "site", "sink", "cmd", "exact"))}
+
+
+def measure_rank(measure: str) -> int:
+    """Return a measure's rank in tie-breaks: host, net, site, sink, cmd, exact, then every other kind; lower wins."""
+    return _RANKS.get(kind_of(measure), len(_RANKS))
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A measure of a call that has reached its cap, or whose streak has reached the failure limit."""
+
+    measure: str
+    count: int
+    """The next count on the occurrence track, the streak on the failure track."""
+    cap: float
+    track: Track
+    failure: Failure | None = None
+    """The last failure of the streak, on the failure track."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advisory:
+    """The message on the occurrence track that one allowed call earns."""
+
+    stage: Literal["warn", "summarize"]
+    measure: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailureAdvisory:
+    """The message on the failure track that one settled call earns."""
+
+    measure: str
+    streak: int
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question for the operator: may this call run although these measures hit?"""
+
+    hits: tuple[Hit, ...]
+    blocking: tuple[Hit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the guard answers to one call."""
+
+    action: Action
+    hits: tuple[Hit, ...] = ()
+    """Every hit, failure hits first, each group in measure order; exempt measures too."""
+    blocking: tuple[Hit, ...] = ()
+    """The hits that are not exempt."""
+    refused: bool = False
+    """Denied, and every blocking measure had been refused by the operator before."""
+    advisory: Advisory | None = None
+
+    @property
+    def withheld(self) -> bool:
+        """Tell whether the call does not run."""
+        return self.action in {"deny", "ask-declined", "deny-shell-http"}
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What settling one call changed."""
+
+    failure: Failure | None
+    advisory: FailureAdvisory | None
+
+
+_UNTRACKED = Decision(action="allow")
+_NOTHING_SETTLED = Settlement(failure=None, advisory=None)
+
+
+class Breaker:
+    """The guard of one agent, under one set of settings and one ruleset."""
+
+    def __init__(self, settings: Settings | None = None, ruleset: Ruleset = DEFAULT_RULESET) -> None:
+        self.settings = Settings.from_config({}, ruleset) if settings is None else settings
+        self.ruleset = ruleset
+        self.measurer = Measurer(self.settings, ruleset)
+        self._caps: dict[str, float | None] = {}
+        self._by_kind = not any(":" in key for key in self.settings.limits)
+        self._state = AgentState(self.settings.window)
+
+    # -- the steps of a call -------------------------------------------------------------------------------------
+
+    def turn(self) -> None:
+        """Forget everything about the agent, as at a human message."""
+        self._state = AgentState(self.settings.window)
+
+    def measure(self, call: Call) -> MeasuredCall:
+        """Compute a call's measures under this guard's settings."""
+        return self.measurer.measure(call)
+
+    def ask(self, call: MeasuredCall) -> Ask | None:
+        """Return the question the operator must answer before the call, or None where there is none.
+
+        There is none under `onLimit: deny`, without a blocking hit, and where one of the blocking measures has been
+        refused already: then the guard denies by itself.
+        """
+        if self.settings.on_limit != "ask" or not call.tracked:
+            return None
+        hits = self._hits(call)
+        blocking = self._blocking(hits)
+        if not blocking or any(hit.measure in self._state.refused for hit in blocking):
+            return None
+        return Ask(hits=hits, blocking=blocking)
+
+    def decline(self, call: MeasuredCall, ask: Ask) -> Decision:
+        """Take a declined ask (rejected, cancelled, nobody there): its measures stay refused until the next turn."""
+        self._state.refused.update(hit.measure for hit in ask.blocking)
+        self._commit(call, ask.blocking)
+        return Decision(action="ask-declined", hits=ask.hits, blocking=ask.blocking)
+
+    def guard(self, call: MeasuredCall, approved: Ask | None = None) -> Decision:
+        """Decide a call and record it. An approved ask frees its measures for the rest of the turn."""
+        if not call.tracked:
+            return _UNTRACKED
+        if approved is not None:
+            self._state.exempt.update(hit.measure for hit in approved.blocking)
+        hits = self._hits(call)
+        blocking = self._blocking(hits)
+        if blocking:
+            refused = all(hit.measure in self._state.refused for hit in blocking)
+            self._commit(call, blocking)
+            return Decision(action="deny", hits=hits, blocking=blocking, refused=refused)
+        advisory = self._advisory(call)
+        self._commit(call, ())
+        if approved is not None:
+            return Decision(action="ask-approved", hits=hits, blocking=approved.blocking, advisory=advisory)
+        return Decision(action="allow", hits=hits, advisory=advisory)
+
+    def observe(self, call: MeasuredCall) -> Decision:
+        """Say what the guard would have stopped, and record the call as if it had let it pass."""
+        if not call.tracked:
+            return _UNTRACKED
+        hits = self._hits(call)
+        blocking = self._blocking(hits)
+        advisory = self._advisory(call)
+        self._commit(call, ())
+        action: Action = "observed" if blocking else "allow"
+        return Decision(action=action, hits=hits, blocking=blocking, advisory=advisory)
+
+    def settle(self, call: MeasuredCall, failure: Failure | None, text: str = "") -> Settlement:
+        """Take a call's outcome into the streaks of its measures and return the advisory it earns, if any.
+
+        Args:
+            call: the call as it was guarded.
+            failure: why it failed, None for a success.
+            text: the result's text, kept for the guard's later messages.
+        """
+        if not call.tracked:
+            return _NOTHING_SETTLED
+        state = self._state
+        warned: list[str] = []
+        for measure in call.measures:
+            if measure in state.exempt or self.cap(measure) is None:
+                continue
+            if failure is None:
+                state.succeed(measure)
+            elif state.fail(measure, failure) == self.settings.fail_warn_at:
+                warned.append(measure)
+        if text:
+            state.last_result = units_prefix(text, self.settings.result_preview_chars)
+        advisory = None
+        if warned and failure is not None:
+            measure = min(warned, key=measure_rank)
+            advisory = FailureAdvisory(measure=measure, streak=state.streaks[measure], failure=failure)
+        return Settlement(failure=failure, advisory=advisory)
+
+    def classify(self, call: Call, result: Mapping[str, object]) -> Classification:
+        """Classify a live result of a call under this guard's ruleset."""
+        shell = is_shell_tool(call.name)
+        command = shell_command(call) if shell else ""
+        return classify(result, shell=shell, command=command, ruleset=self.ruleset)
+
+    # -- what a caller may look at -------------------------------------------------------------------------------
+
+    @property
+    def window_records(self) -> int:
+        """The number of records in the window."""
+        return self._state.records
+
+    @property
+    def last_result(self) -> str:
+        """The text of the last settled result, cut to `resultPreviewChars`."""
+        return self._state.last_result
+
+    def next_count(self, measure: str) -> int:
+        """Return the count the next call with this measure reaches."""
+        return self._state.next_count(measure)
+
+    def streak(self, measure: str) -> int:
+        """Return the measure's current streak of consecutive failures."""
+        return self._state.streaks.get(measure, 0)
+
+    def streaks(self, call: MeasuredCall) -> dict[str, int]:
+        """Return the streaks above 0 of a call's measures, in measure order."""
+        return {measure: self._state.streaks[measure] for measure in call.measures if measure in self._state.streaks}
+
+    def cap(self, measure: str) -> float | None:
+        """Return the cap of a measure, None where it is not enabled."""
+        if self._by_kind:
+            return self.settings.limits.get(kind_of(measure))
+        if measure in self._caps:
+            return self._caps[measure]
+        cap = self.settings.cap(measure)
+        self._caps[measure] = cap
+        return cap
+
+    # -- the rules -----------------------------------------------------------------------------------------------
+
+    def _hits(self, call: MeasuredCall) -> tuple[Hit, ...]:
+        state = self._state
+        limit = self.settings.fail_limit
+        failures: list[Hit] = []
+        repeats: list[Hit] = []
+        for measure in call.measures:
+            cap = self.cap(measure)
+            if cap is None:
+                continue
+            streak = state.streaks.get(measure, 0)
+            if limit is not None and streak >= limit:
+                failures.append(Hit(measure, streak, limit, "failure", state.streak_failures[measure]))
+            count = state.next_count(measure)
+            if count >= cap:
+                repeats.append(Hit(measure, count, cap, "occurrence"))
+        return (*failures, *repeats)
+
+    def _blocking(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+        exempt = self._state.exempt
+        return tuple(hit for hit in hits if hit.measure not in exempt) if exempt else hits
+
+    def _commit(self, call: MeasuredCall, hits: tuple[Hit, ...]) -> None:
+        self._state.commit([hit.measure for hit in hits] if hits else call.measures)
+
+    def _advisory(self, call: MeasuredCall) -> Advisory | None:
+        """Choose the message of an allowed call: higher stage, then higher count, then lower rank, then first."""
+        best: tuple[int, int, int] | None = None
+        chosen = ""
+        for measure in call.measures:
+            if self.cap(measure) is None:
+                continue
+            count = self._state.next_count(measure)
+            if count == self.settings.summarize_at:
+                stage = _SUMMARIZE
+            elif count == self.settings.warn_at:
+                stage = _WARN
+            else:
+                continue
+            merit = (stage, count, -measure_rank(measure))
+            if best is None or merit > best:
+                best, chosen = merit, measure
+        if best is None:
+            return None
+        return Advisory(stage="summarize" if best[0] == _SUMMARIZE else "warn", measure=chosen, count=best[1])

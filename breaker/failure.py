@@ -1,0 +1,244 @@
+"""What became of a call: a settled result turned into a failure, or none, and what that rests on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from breaker.ecmascript import LINE_TERMINATORS, WHITESPACE, is_number, number_text, string_text, trim
+from breaker.rulesets import DEFAULT_RULESET, Ruleset
+from breaker.shell import tokenize
+
+__all__ = [
+    "EVIDENCE",
+    "Classification",
+    "Failure",
+    "asks_for_status",
+    "classify",
+    "result_text",
+]
+
+EVIDENCE = ("structured", "rebuilt", "text", "none")
+"""What an outcome can rest on: an error flag or status; the harness' own end marker; a shell's words; nothing."""
+
+_FIRST_ERROR_STATUS = 400
+
+_EXIT_CODE = re.compile(r"\[exit code: (-?[0-9]+)\]")
+_HTTP_STATUS = re.compile(r"\(HTTP ([0-9]{3})\)")
+_TIMED_OUT = re.compile(r"\[timed out after ([0-9]+)ms\]")
+_KILLED = re.compile(r"\[killed by signal: ([^\]]+)\]")
+_SANDBOX_DENIED = "[sandbox: file access denied"
+_TRACEBACK = "Traceback (most recent call last)"
+_HTTP_ERROR = re.compile(r"HTTP Error ([0-9]{3})")
+_CURL_CODE = re.compile(r"curl: \(([0-9]+)\)")
+
+_INLINE_SPACE = re.escape("".join(character for character in WHITESPACE if character not in LINE_TERMINATORS))
+_RAISED = re.compile(
+    rf"(?:\A|[{LINE_TERMINATORS}])[{_INLINE_SPACE}]*"
+    r"((?:[A-Za-z_][A-Za-z0-9_.]*\.)?([A-Za-z_][A-Za-z0-9_]*(?:Error|Exception)): )"
+)
+"""A line that begins with an exception's name. One line at a time, so runs of blank lines cost their length once."""
+
+_LEADING_STATUS = re.compile(rf"[{re.escape(WHITESPACE)}]*([45][0-9]{{2}})(?![0-9])")
+_WRITE_OUT_VARIABLES = ("%{http_code}", "%{response_code}")
+_COMMAND_WORD_PREFIX = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*=|\$\(|\(|`)+")
+_CLUSTER_ENDING_IN_W = re.compile(r"-[A-Za-z]*w\Z")
+_WRITE_OUT_LONG = "--write-out"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a call counts as failed."""
+
+    reason: str
+    """`error`, `exit`, `timeout`, `signal`, `http`, `sandbox`, `exception` or `curl`."""
+    detail: str
+    evidence: str = "structured"
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """The classifier's answer with the rule that gave it."""
+
+    failure: Failure | None
+    evidence: str
+    rule: str
+    """Which rule decided, such as `isError`, `exitCode`, `T1 exit code`; `no sign of failure` where none did."""
+    words: str = ""
+    """The words of the output that decided, for a text rule."""
+
+
+_NO_FAILURE = Classification(failure=None, evidence="none", rule="no sign of failure")
+
+
+def result_text(result: Mapping[str, object]) -> str:
+    """Return the text of a result's content blocks, joined with newlines; blocks without text count as empty."""
+    content = result.get("content")
+    if not isinstance(content, list | tuple):
+        return ""
+    texts: list[str] = []
+    for block in cast("Sequence[object]", content):
+        text = cast("Mapping[str, object]", block).get("text") if isinstance(block, Mapping) else None
+        texts.append(text if isinstance(text, str) else "")
+    return "\n".join(texts)
+
+
+def classify(
+    result: Mapping[str, object],
+    *,
+    shell: bool,
+    command: str = "",
+    ruleset: Ruleset = DEFAULT_RULESET,
+    value_evidence: str = "structured",
+) -> Classification:
+    """Classify a settled result; the first rule that matches wins.
+
+    Args:
+        result: `isError`, `error`, `value` and `content` as the host gives them; anything may be missing or odd.
+        shell: whether the tool is a shell, whose words may be read.
+        command: the shell's command, for the `-w` rule.
+        ruleset: the release whose rules apply.
+        value_evidence: what the facts in `value` rest on: `structured` live, `rebuilt` from a log's end marker.
+    """
+    if result.get("isError") is True:
+        return _structured("error", _error_detail(result.get("error")), "isError", "structured")
+    value = result.get("value")
+    if isinstance(value, Mapping):
+        from_value = _classify_value(cast("Mapping[str, object]", value), ruleset, value_evidence)
+        if from_value is not None:
+            return from_value
+    if ruleset.text_rules_for_shells_only and not shell:
+        return _NO_FAILURE
+    text = result_text(result)
+    return classify_text(text, command=command, ruleset=ruleset) if text else _NO_FAILURE
+
+
+def _structured(reason: str, detail: str, rule: str, evidence: str) -> Classification:
+    return Classification(failure=Failure(reason, detail, evidence), evidence=evidence, rule=rule)
+
+
+def _error_detail(error: object) -> str:
+    if isinstance(error, Mapping):
+        members = cast("Mapping[str, object]", error)
+        code = members.get("code")
+        detail = members.get("name") if code is None else code
+        if isinstance(detail, str):
+            return detail
+    return ""
+
+
+def _classify_value(value: Mapping[str, object], ruleset: Ruleset, evidence: str) -> Classification | None:
+    if value.get("kind") == "background":
+        return Classification(failure=None, evidence=evidence, rule="background")
+    exit_code = value.get("exitCode")
+    if is_number(exit_code) and exit_code != 0:
+        return _structured("exit", number_text(cast("float", exit_code)), "exitCode", evidence)
+    if value.get("timedOut") is True:
+        after = value.get("timeoutMs")
+        shown = f"{string_text(after)}ms" if _is_truthy(after) else ""
+        return _structured("timeout", shown, "timedOut", evidence)
+    signal = value.get("signal")
+    if isinstance(signal, str) and signal:
+        return _structured("signal", signal, "signal", evidence)
+    status = value.get("statusCode")
+    if is_number(status):
+        if cast("float", status) >= _FIRST_ERROR_STATUS:
+            return _structured("http", number_text(cast("float", status)), "statusCode", evidence)
+        if ruleset.low_status_is_final:
+            return Classification(failure=None, evidence=evidence, rule="statusCode")
+    sandbox = value.get("sandbox")
+    if isinstance(sandbox, Mapping):
+        facts = cast("Mapping[str, object]", sandbox)
+        if facts.get("denied") is True:
+            mode = facts.get("mode")
+            return _structured("sandbox", "" if mode is None else string_text(mode), "sandbox", evidence)
+    return None
+
+
+def _is_truthy(value: object) -> bool:
+    """Tell what `if (value)` tells: empty lists and objects are true."""
+    return bool(value) or (value is not None and not isinstance(value, str | int | float))
+
+
+def _from_text(reason: str, detail: str, rule: str, words: str) -> Classification:
+    return Classification(failure=Failure(reason, detail, "text"), evidence="text", rule=rule, words=words)
+
+
+def classify_text(text: str, *, command: str, ruleset: Ruleset) -> Classification:
+    """Classify by the words of a result alone. Each rule looks at the first occurrence of its pattern only.
+
+    Linear in the text.
+    """
+    found = _EXIT_CODE.search(text)
+    if found and found[1].strip("-0"):
+        return _from_text("exit", found[1], "T1 exit code", found[0])
+    found = _HTTP_STATUS.search(text)
+    if found and int(found[1]) >= _FIRST_ERROR_STATUS:
+        return _from_text("http", found[1], "T2 HTTP status", found[0])
+    found = _TIMED_OUT.search(text)
+    if found:
+        return _from_text("timeout", f"{found[1]}ms", "T3 timed out", found[0])
+    found = _KILLED.search(text)
+    if found:
+        return _from_text("signal", found[1], "T4 signal", found[0])
+    if _SANDBOX_DENIED in text:
+        return _from_text("sandbox", "", "T5 sandbox", _SANDBOX_DENIED)
+    if ruleset.text_rules_for_exceptions:
+        raised = _classify_exceptions(text)
+        if raised is not None:
+            return raised
+    if ruleset.write_out_status:
+        found = _LEADING_STATUS.match(text)
+        if found and asks_for_status(command):
+            return _from_text("http", found[1], "-w leading status", found[1])
+    return _NO_FAILURE
+
+
+def _classify_exceptions(text: str) -> Classification | None:
+    names_exception = "Error: " in text or "Exception: " in text
+    if _TRACEBACK in text:
+        last = None
+        for found in _RAISED.finditer(text) if names_exception else ():
+            last = found
+        detail = trim(last[1]).partition(":")[0] if last else ""
+        return _from_text("exception", detail, "T6 traceback", last[1].rstrip() if last else _TRACEBACK)
+    if names_exception:
+        found = _RAISED.search(text)
+        if found:
+            return _from_text("exception", found[2], "T7 exception line", found[1].rstrip())
+    found = _HTTP_ERROR.search(text)
+    if found:
+        return _from_text("http", found[1], "T8 HTTP Error", found[0])
+    found = _CURL_CODE.search(text)
+    if found:
+        return _from_text("curl", found[1], "T9 curl", found[0])
+    return None
+
+
+def asks_for_status(command: str) -> bool:
+    """Tell whether a command has curl write the HTTP status to its output (`-w '%{http_code}'` and its spellings)."""
+    if not any(variable in command for variable in _WRITE_OUT_VARIABLES) or "curl" not in command:
+        return False
+    tokens = tokenize(command)
+    return any(map(_is_curl_word, tokens)) and any(
+        variable in value for value in _write_out_values(tokens) for variable in _WRITE_OUT_VARIABLES
+    )
+
+
+def _is_curl_word(token: str) -> bool:
+    word = _COMMAND_WORD_PREFIX.sub("", token, count=1) if _COMMAND_WORD_PREFIX.match(token) else token
+    return re.split(r"[/\\]", word)[-1] == "curl"
+
+
+def _write_out_values(tokens: Sequence[str]) -> list[str]:
+    values: list[str] = []
+    for position, token in enumerate(tokens):
+        if token == _WRITE_OUT_LONG or _CLUSTER_ENDING_IN_W.match(token):
+            values.extend(tokens[position + 1 : position + 2])
+        elif token.startswith(f"{_WRITE_OUT_LONG}="):
+            values.append(token.partition("=")[2])
+        elif token.startswith("-w"):
+            values.append(token[2:])
+    return values
