@@ -171,6 +171,24 @@ def number_text(value: float) -> str:
     return f"{sign}{digits[:point]}.{digits[point:]}"
 
 
+class _Piece(str):
+    """Text that is already written, among the values still to be written."""
+
+    __slots__ = ()
+
+
+_CLOSE_OBJECT, _CLOSE_LIST, _COMMA = _Piece("}"), _Piece("]"), _Piece(",")
+_CYCLE = '"[cycle]"'
+
+
+def _push_items(pending: list[object], items: Sequence[object]) -> None:
+    """Push a list's items, the first on top, with commas between them."""
+    for position in range(len(items) - 1, -1, -1):
+        pending.append(items[position])
+        if position:
+            pending.append(_COMMA)
+
+
 def string_text(value: object) -> str:
     """Convert a value as `String(value)` does: lists join with commas, objects are `[object Object]`."""
     if value is None:
@@ -182,11 +200,33 @@ def string_text(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list | tuple):
-        items = cast("Sequence[object]", value)
-        return ",".join("" if item is None else string_text(item) for item in items)
+        return _list_text(cast("Sequence[object]", value))
     if isinstance(value, Mapping):
         return "[object Object]"
     return str(value)
+
+
+def _list_text(items: Sequence[object]) -> str:
+    pieces: list[str] = []
+    pending: list[object] = [items]
+    path: list[int] = []
+    opened: set[int] = set()
+    while pending:
+        item = pending.pop()
+        if item is _CLOSE_LIST:
+            opened.remove(path.pop())
+        elif item is _COMMA:
+            pieces.append(_COMMA)
+        elif isinstance(item, list | tuple):
+            listed = cast("Sequence[object]", item)
+            if id(listed) not in opened:
+                path.append(id(listed))
+                opened.add(id(listed))
+                pending.append(_CLOSE_LIST)
+                _push_items(pending, listed)
+        elif item is not None:
+            pieces.append(string_text(item))
+    return "".join(pieces)
 
 
 def _quoted(text: str) -> str:
@@ -198,15 +238,6 @@ def _quoted(text: str) -> str:
 
 def _sorted_keys(keys: Iterable[str]) -> list[str]:
     return object_keys(sort_by_units(key for key in keys if key != "__proto__"))
-
-
-class _Piece(str):
-    """Text that is already JSON, among the values still to be written."""
-
-    __slots__ = ()
-
-
-_CLOSE_OBJECT, _CLOSE_LIST, _COMMA = _Piece("}"), _Piece("]"), _Piece(",")
 
 
 def _scalar(value: object) -> str | None:
@@ -225,22 +256,32 @@ def canonical_json(value: object) -> str:
     """Write a value as compact JSON with object keys sorted at every depth, as the released guard does.
 
     Keys sort by UTF-16 units, then array-index keys move to the front in numeric order; a key `__proto__` vanishes;
-    numbers are doubles; lone surrogates are escaped. Nesting costs no stack.
+    numbers are doubles; lone surrogates are escaped; a value inside itself is `[cycle]`. Nesting costs no stack.
 
     Raises:
         TypeError: a value JSON has no word for.
     """
     pieces: list[str] = []
     pending: list[object] = [value]
+    path: list[object] = []
+    opened: set[int] = set()
     while pending:
         item = pending.pop()
         if isinstance(item, _Piece):
             pieces.append(item)
+            if item is _CLOSE_OBJECT or item is _CLOSE_LIST:
+                opened.remove(id(path.pop()))
             continue
         scalar = _scalar(item)
         if scalar is not None:
             pieces.append(scalar)
-        elif isinstance(item, Mapping):
+            continue
+        if id(item) in opened:
+            pieces.append(_CYCLE)
+            continue
+        path.append(item)
+        opened.add(id(item))
+        if isinstance(item, Mapping):
             mapping = cast("Mapping[str, object]", item)
             pieces.append("{")
             pending.append(_CLOSE_OBJECT)
@@ -253,10 +294,7 @@ def canonical_json(value: object) -> str:
             items = cast("Sequence[object]", item)
             pieces.append("[")
             pending.append(_CLOSE_LIST)
-            for position in range(len(items) - 1, -1, -1):
-                pending.append(items[position])
-                if position:
-                    pending.append(_COMMA)
+            _push_items(pending, items)
         else:
             message = f"not a JSON value: {type(item).__name__}"
             raise TypeError(message)
@@ -269,7 +307,6 @@ def _refuse_constant(name: str) -> float:
 
 
 _DECODER = json.JSONDecoder(parse_int=float, parse_constant=_refuse_constant)
-_JSON_SPACE = " \t\n\r"
 
 
 def parse_json(text: str) -> JsonValue:

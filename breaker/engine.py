@@ -137,6 +137,7 @@ class Breaker:
     def turn(self) -> None:
         """Forget everything about the agent, as at a human message."""
         self._state = AgentState(self.settings.window)
+        self._caps.clear()
 
     def measure(self, call: Call) -> MeasuredCall:
         """Compute a call's measures under this guard's settings."""

@@ -28,7 +28,8 @@ _FIRST_ERROR_STATUS = 400
 _EXIT_CODE = re.compile(r"\[exit code: (-?[0-9]+)\]")
 _HTTP_STATUS = re.compile(r"\(HTTP ([0-9]{3})\)")
 _TIMED_OUT = re.compile(r"\[timed out after ([0-9]+)ms\]")
-_KILLED = re.compile(r"\[killed by signal: ([^\]]+)\]")
+_KILLED = re.compile(r"\[killed by signal: (?=[^\]])")
+"""Its end is looked for once: where one start finds no bracket behind it, no later start does."""
 _SANDBOX_DENIED = "[sandbox: file access denied"
 _TRACEBACK = "Traceback (most recent call last)"
 _HTTP_ERROR = re.compile(r"HTTP Error ([0-9]{3})")
@@ -44,7 +45,7 @@ _RAISED = re.compile(
 _LEADING_STATUS = re.compile(rf"[{re.escape(WHITESPACE)}]*([45][0-9]{{2}})(?![0-9])")
 _WRITE_OUT_VARIABLES = ("%{http_code}", "%{response_code}")
 _COMMAND_WORD_PREFIX = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*=|\$\(|\(|`)+")
-_CLUSTER_ENDING_IN_W = re.compile(r"-[A-Za-z]*w\Z")
+_CLUSTER_ENDING_IN_W = re.compile(r"-[A-Za-z0-9#:]*w\Z")
 _WRITE_OUT_LONG = "--write-out"
 
 
@@ -91,7 +92,7 @@ def classify(
     shell: bool,
     command: str = "",
     ruleset: Ruleset = DEFAULT_RULESET,
-    value_evidence: str = "structured",
+    rebuilt: frozenset[str] = frozenset(),
 ) -> Classification:
     """Classify a settled result; the first rule that matches wins.
 
@@ -100,13 +101,13 @@ def classify(
         shell: whether the tool is a shell, whose words may be read.
         command: the shell's command, for the `-w` rule.
         ruleset: the release whose rules apply.
-        value_evidence: what the facts in `value` rest on: `structured` live, `rebuilt` from a log's end marker.
+        rebuilt: the members of `value` that were rebuilt from a log's words; live there are none.
     """
     if result.get("isError") is True:
         return _structured("error", _error_detail(result.get("error")), "isError", "structured")
     value = result.get("value")
     if isinstance(value, Mapping):
-        from_value = _classify_value(cast("Mapping[str, object]", value), ruleset, value_evidence)
+        from_value = _classify_value(cast("Mapping[str, object]", value), ruleset, rebuilt)
         if from_value is not None:
             return from_value
     if ruleset.text_rules_for_shells_only and not shell:
@@ -129,31 +130,36 @@ def _error_detail(error: object) -> str:
     return ""
 
 
-def _classify_value(value: Mapping[str, object], ruleset: Ruleset, evidence: str) -> Classification | None:
+def _classify_value(value: Mapping[str, object], ruleset: Ruleset, rebuilt: frozenset[str]) -> Classification | None:
+    def failed(reason: str, detail: str, member: str) -> Classification:
+        return _structured(reason, detail, member, evidence_of(member))
+
+    def evidence_of(member: str) -> str:
+        return "rebuilt" if member in rebuilt else "structured"
+
     if value.get("kind") == "background":
-        return Classification(failure=None, evidence=evidence, rule="background")
+        return Classification(failure=None, evidence=evidence_of("kind"), rule="background")
     exit_code = value.get("exitCode")
     if is_number(exit_code) and exit_code != 0:
-        return _structured("exit", number_text(cast("float", exit_code)), "exitCode", evidence)
+        return failed("exit", number_text(cast("float", exit_code)), "exitCode")
     if value.get("timedOut") is True:
         after = value.get("timeoutMs")
-        shown = f"{string_text(after)}ms" if _is_truthy(after) else ""
-        return _structured("timeout", shown, "timedOut", evidence)
+        return failed("timeout", f"{string_text(after)}ms" if _is_truthy(after) else "", "timedOut")
     signal = value.get("signal")
     if isinstance(signal, str) and signal:
-        return _structured("signal", signal, "signal", evidence)
+        return failed("signal", signal, "signal")
     status = value.get("statusCode")
     if is_number(status):
         if cast("float", status) >= _FIRST_ERROR_STATUS:
-            return _structured("http", number_text(cast("float", status)), "statusCode", evidence)
+            return failed("http", number_text(cast("float", status)), "statusCode")
         if ruleset.low_status_is_final:
-            return Classification(failure=None, evidence=evidence, rule="statusCode")
+            return Classification(failure=None, evidence=evidence_of("statusCode"), rule="statusCode")
     sandbox = value.get("sandbox")
     if isinstance(sandbox, Mapping):
         facts = cast("Mapping[str, object]", sandbox)
         if facts.get("denied") is True:
             mode = facts.get("mode")
-            return _structured("sandbox", "" if mode is None else string_text(mode), "sandbox", evidence)
+            return failed("sandbox", "" if mode is None else string_text(mode), "sandbox")
     return None
 
 
@@ -181,8 +187,9 @@ def classify_text(text: str, *, command: str, ruleset: Ruleset) -> Classificatio
     if found:
         return _from_text("timeout", f"{found[1]}ms", "T3 timed out", found[0])
     found = _KILLED.search(text)
-    if found:
-        return _from_text("signal", found[1], "T4 signal", found[0])
+    end = text.find("]", found.end()) if found else -1
+    if found and end >= 0:
+        return _from_text("signal", text[found.end() : end], "T4 signal", text[found.start() : end + 1])
     if _SANDBOX_DENIED in text:
         return _from_text("sandbox", "", "T5 sandbox", _SANDBOX_DENIED)
     if ruleset.text_rules_for_exceptions:

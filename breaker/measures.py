@@ -97,9 +97,19 @@ def shell_command(call: Call) -> str:
 
 
 def _name_matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
-    run = f"[^{LINE_TERMINATORS}]*"
-    expressions = [re.compile(run.join(map(re.escape, pattern.split("*"))) + r"\Z") for pattern in patterns]
+    expressions = [_name_expression(pattern) for pattern in patterns]
     return lambda name: any(expression.match(name) for expression in expressions)
+
+
+def _name_expression(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern; the earliest place for each literal is the best one, so none is ever tried again."""
+    first, *others = map(re.escape, re.split(r"\*+", pattern))
+    if not others:
+        return re.compile(rf"{first}\Z")
+    *middle, last = others
+    run = f"[^{LINE_TERMINATORS}]*"
+    steps = "".join(f"(?>{run}?{literal})" for literal in middle)
+    return re.compile(rf"{first}{steps}{run}{last}\Z")
 
 
 class Measurer:
@@ -136,10 +146,8 @@ class Measurer:
         arguments = call.arguments
         if arguments is None:
             return {}
-        if not isinstance(arguments, Mapping):
-            return {"value": arguments}
+        given = cast("Mapping[str, object]", arguments) if isinstance(arguments, Mapping) else {"value": arguments}
         ignored = self._ignored_everywhere | _ignored_keys(self._settings, call.name)
-        given = cast("Mapping[str, object]", arguments)
         return {key: value for key, value in given.items() if key not in ignored}
 
     def _add_shell(self, measures: list[str], command: str) -> bool:

@@ -68,16 +68,16 @@ _DEFAULTS: Mapping[str, object] = {
     "hostAliases": _DEFAULT_HOST_ALIASES,
     "limits": DEFAULT_LIMITS,
 }
-_SHELL_HTTP_DEFAULTS: Mapping[str, object] = {
-    "blockShellHttp": True,
-    "blockLocalHttp": False,
-    "shellHttpBlock": ("curl", "wget", "httpie", "aria2c", "rclone", "yt-dlp", "youtube-dl"),
-}
+_SHELL_HTTP_DEFAULTS: Mapping[str, object] = {"blockShellHttp": True, "blockLocalHttp": False}
+_LATER_KEYS = (*_SHELL_HTTP_DEFAULTS, "shellHttpBlock")
+"""Keys a release before the shell-HTTP policy carries along unread."""
 _FETCH_TOOL_KEYS: Mapping[str, object] = {"outputDir": "fetched", "maxBytes": 8388608}
 """Validated like the rest, but they steer the guard's own fetch tool only and are no part of the settings."""
 
 _EMPTY: Mapping[str, object] = {}
 _MAPS = ("ignoreArgs", "hostAliases", "limits")
+_UNCHECKED = ("ignoreArgs", "hostAliases")
+"""Maps whose values the released guard takes as they are."""
 _STAGES = ("warnAt", "summarizeAt", "failWarnAt")
 _SMALLEST_WINDOW = 4
 _SMALLEST_LIMIT = 2
@@ -132,8 +132,17 @@ def _refuse(key: str, rule: str, value: object, *, entry: bool = False) -> Setti
     return SettingsError(key, f"{shown} {rule} (got {string_text(value)})", rule=rule, value=value)
 
 
+def _is_finite(value: object) -> bool:
+    if not is_number(value):
+        return False
+    try:
+        return math.isfinite(cast("float", value))
+    except OverflowError:  # an int beyond the doubles
+        return False
+
+
 def _is_integer(value: object) -> bool:
-    return is_number(value) and math.isfinite(cast("float", value)) and float(cast("float", value)).is_integer()
+    return _is_finite(value) and float(cast("float", value)).is_integer()
 
 
 def _whole(value: float) -> float:
@@ -152,7 +161,7 @@ def _stage(config: Mapping[str, object], key: str) -> int | None:
     value = config[key]
     if value is None:
         return None
-    if not is_number(value) or not math.isfinite(cast("float", value)):
+    if not _is_finite(value):
         raise _refuse(key, "must be a number, or null/0/negative to disable it", value)
     number = cast("float", value)
     if number <= 0:
@@ -165,7 +174,7 @@ def _stage(config: Mapping[str, object], key: str) -> int | None:
 def _limit(key: str, value: object, *, entry: bool = False) -> float | None:
     if value is None:
         return None
-    if not is_number(value) or not math.isfinite(cast("float", value)) or cast("float", value) < _SMALLEST_LIMIT:
+    if not _is_finite(value) or cast("float", value) < _SMALLEST_LIMIT:
         raise _refuse(key, f"must be a finite number >= {_SMALLEST_LIMIT}, or null to disable it", value, entry=entry)
     return _whole(cast("float", value))
 
@@ -201,13 +210,27 @@ def _merged_map(config: Mapping[str, object], key: str) -> dict[str, object]:
     value = config[key]
     if not isinstance(value, Mapping):
         raise _refuse(key, "must be an object", value)
-    return {**default, **cast("Mapping[str, object]", value)}
+    return {**default, **_with_text_keys(cast("Mapping[object, object]", value))}
+
+
+def _with_text_keys(mapping: Mapping[object, object]) -> dict[str, object]:
+    """Turn every key into text: YAML also reads numbers, booleans and null as keys."""
+    return {string_text(key): value for key, value in mapping.items()}
+
+
+def _writable(key: str, value: object) -> None:
+    """Refuse what has no JSON spelling, such as a date out of YAML: nothing could print or hash it."""
+    try:
+        canonical_json(value)
+    except (AttributeError, TypeError):
+        raise _refuse(key, "must hold JSON values only", value) from None
 
 
 def known_keys(ruleset: Ruleset) -> tuple[str, ...]:
     """Return the configuration keys a release reads, in documented order."""
-    extra = (*_SHELL_HTTP_DEFAULTS, *_FETCH_TOOL_KEYS) if ruleset.shell_http_settings else ()
-    return (*_DEFAULTS, *extra)
+    if ruleset.shell_http is None:
+        return tuple(_DEFAULTS)
+    return (*_DEFAULTS, *_SHELL_HTTP_DEFAULTS, ruleset.shell_http.list_key, *_FETCH_TOOL_KEYS)
 
 
 def unknown_keys(config: Mapping[str, object], ruleset: Ruleset) -> list[str]:
@@ -249,6 +272,9 @@ class Settings:
     block_shell_http: bool | None = field(default=None)
     block_local_http: bool | None = field(default=None)
     shell_http_block: tuple[str, ...] | None = field(default=None)
+    """The programs that fetch, from 0.7.0 on."""
+    shell_http_allow: tuple[str, ...] | None = field(default=None)
+    """The programs that may name any address, in 0.6."""
     carried: Mapping[str, object] = field(default_factory=dict[str, object])
     """Keys only later releases read, as given: the released merge keeps them, so they are part of the settings."""
 
@@ -270,11 +296,14 @@ class Settings:
                 message = f"`{key}` was removed in 0.2.0: {hint}"
                 raise SettingsError(key, message, rule=f"was removed: {hint}", value=given[key])
         merged: dict[str, object] = {**_DEFAULTS, **given}
-        if ruleset.shell_http_settings:
-            merged = {**_SHELL_HTTP_DEFAULTS, **_FETCH_TOOL_KEYS, **merged}
+        policy = ruleset.shell_http
+        if policy is not None:
+            merged = {**_SHELL_HTTP_DEFAULTS, policy.list_key: policy.listed, **_FETCH_TOOL_KEYS, **merged}
         maps = {key: _merged_map(given, key) for key in _MAPS}
+        for key in (*_UNCHECKED, *_LATER_KEYS):
+            _writable(key, maps.get(key, merged.get(key)))
         exclude, include = _strings(merged, "exclude"), _strings(merged, "include")
-        shell_http_block = _strings(merged, "shellHttpBlock") if ruleset.shell_http_settings else None
+        listed = None if policy is None else _strings(merged, policy.list_key)
         window = _integer(merged, "window", _SMALLEST_WINDOW)
         if merged["localHosts"] == "ask":
             rule = "no longer takes `ask` (0.4.0): set `onLimit` to ask"
@@ -285,7 +314,7 @@ class Settings:
         warn_at, summarize_at, fail_warn_at = (_stage(merged, key) for key in _STAGES)
         fail_limit = _limit("failLimit", merged["failLimit"])
         block_shell_http = block_local_http = None
-        if ruleset.shell_http_settings:
+        if policy is not None:
             block_shell_http = _boolean(merged, "blockShellHttp")
             block_local_http = _boolean(merged, "blockLocalHttp")
             _check_fetch_tool(merged)
@@ -310,10 +339,9 @@ class Settings:
             limits=limits,
             block_shell_http=block_shell_http,
             block_local_http=block_local_http,
-            shell_http_block=shell_http_block,
-            carried={}
-            if ruleset.shell_http_settings
-            else {key: given[key] for key in _SHELL_HTTP_DEFAULTS if key in given},
+            shell_http_block=listed if policy is not None and not policy.by_destination else None,
+            shell_http_allow=listed if policy is not None and policy.by_destination else None,
+            carried={key: given[key] for key in _LATER_KEYS if key in given} if policy is None else {},
         )
 
     @cached_property
@@ -354,7 +382,7 @@ class Settings:
         return hash(self.canonical)
 
 
-_SHELL_HTTP_MEMBERS = frozenset({"block_shell_http", "block_local_http", "shell_http_block"})
+_SHELL_HTTP_MEMBERS = frozenset({"block_shell_http", "block_local_http", "shell_http_block", "shell_http_allow"})
 
 
 def _camel(name: str) -> str:
@@ -366,7 +394,7 @@ def _as_object(config: object) -> Mapping[str, object]:
     if not isinstance(config, Mapping):
         message = f"config must be an object (got {string_text(config)})"
         raise SettingsError(None, message, rule="must be an object", value=config)
-    return cast("Mapping[str, object]", config)
+    return _with_text_keys(cast("Mapping[object, object]", config))
 
 
 def _check_fetch_tool(config: Mapping[str, object]) -> None:

@@ -54,6 +54,7 @@ _OUTPUT_FLAGS = frozenset({"-o", "--output", "--output-document"})
 _OUTPUT_PREFIX = "--output="
 _OPERATORS = frozenset({"|", "||", ";", "&&", "&", ">", ">>", "<"})
 _GENERIC_SINKS = frozenset({"", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/tty", "-"})
+_LEADING_HERE = re.compile(r"\A(?:\./)+")
 _HTTP_START = re.compile(r"https?://", re.IGNORECASE | re.ASCII)
 _QUOTES = "'\""
 
@@ -148,18 +149,15 @@ def _clean_sink(raw: str) -> str:
         sink = sink[1:]
     if sink[-1:] and sink[-1] in _QUOTES:
         sink = sink[:-1]
-    while sink.startswith("./"):
-        sink = sink[2:]
-    return sink
+    return _LEADING_HERE.sub("", sink, count=1)
 
 
 def _last_tee_target(tokens: list[str], position: int) -> str | None:
     last: str | None = None
-    for token in tokens[position:]:
-        if token in _OPERATORS:
-            break
-        if not token.startswith("-"):
-            last = token
+    while position < len(tokens) and tokens[position] not in _OPERATORS:
+        if not tokens[position].startswith("-"):
+            last = tokens[position]
+        position += 1
     return last
 
 

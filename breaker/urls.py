@@ -19,7 +19,7 @@ _FOUND = re.compile(rf"https?://[^{re.escape(WHITESPACE)}\"'\\<>`]+")
 _ESCAPED_PUNCTUATION = re.compile(r"\\([.:/?&=#%~-])")
 _TRAILING: Final = ".,;:!?)]}'\""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_AUTHORITY = re.compile(rf"([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)([^{LINE_TERMINATORS}]*)\Z")
+_AUTHORITY = re.compile(rf"([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*+)([^{LINE_TERMINATORS}]*+)\Z")
 _DIGITS = re.compile(r"[0-9]+\Z")
 _IPV4 = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}\Z")
 _TRACKING = re.compile(r"(?:utm_\w+|fbclid|gclid|msclkid|mc_eid|_ga|ref_src|igshid)\Z", re.IGNORECASE | re.ASCII)

@@ -1,0 +1,854 @@
+"""Turn the bytes of a session log into lines, streaming, and account for every byte that gave none.
+
+A plain log is split on line feeds. A compressed log is a run of independent zstd frames; their structure (frame and
+block headers) is walked here rather than left to the decompressor, so that each line knows its frame, a cut tail and a
+damaged frame are told apart, reading goes on after damage, and no step yields more than a MiB or so at once.
+"""
+
+import io
+import json
+import os
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import IO, Final
+
+import msgspec
+import zstandard
+
+from analysis.sessions.find import SessionFile
+
+__all__ = [
+    "BOM",
+    "CUT_LINE",
+    "ENCODING",
+    "EXPANDED_TOO_FAR",
+    "FRAME",
+    "GROWING",
+    "IO_FAULT",
+    "KINDS",
+    "LINE_TOO_LONG",
+    "NOTES",
+    "SINGLE_FRAME",
+    "TORN",
+    "Defect",
+    "Limits",
+    "Line",
+    "LineReader",
+    "Unreadable",
+]
+
+_KIBI: Final = 1024
+_MEBI: Final = 1024 * _KIBI
+_GIBI: Final = 1024 * _MEBI
+
+TORN: Final = "torn"
+"""The tail is lost: the last frame is cut, or the last line has no line feed."""
+FRAME: Final = "frame"
+"""A damaged frame, or bytes that are no frame at all; reading went on after it where it could."""
+CUT_LINE: Final = "cut-line"
+"""A line lost in part because it touches a damaged frame."""
+LINE_TOO_LONG: Final = "line-too-long"
+"""A line over the limit, dropped."""
+EXPANDED_TOO_FAR: Final = "expanded-too-far"
+"""The text went over the limit; reading stopped there."""
+IO_FAULT: Final = "io"
+"""The system failed to deliver the rest of the file."""
+BOM: Final = "bom"
+"""A byte order mark opened the file and was left out. Nothing is lost."""
+SINGLE_FRAME: Final = "single-frame"
+"""The whole log sits in one frame: somebody compressed it anew. Nothing is lost."""
+GROWING: Final = "growing"
+"""The file grew while it was read; what was there at the start was read. Nothing is lost."""
+ENCODING: Final = "encoding"
+"""The content is not in the encoding that the name tells; the content holds. Nothing is lost."""
+
+NOTES: Final = frozenset({BOM, SINGLE_FRAME, GROWING, ENCODING})
+"""The kinds of defect that lost nothing."""
+KINDS: Final = NOTES | {TORN, FRAME, CUT_LINE, LINE_TOO_LONG, EXPANDED_TOO_FAR, IO_FAULT}
+"""Every kind of defect."""
+
+_SLICE: Final = _MEBI
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_JSON_SPACE: Final = b" \t\r\n"
+# Above this an odd last line is judged by the fast JSON decoder alone; the slow one would take many times its size.
+_SLOW_JSON_LIMIT: Final = 16 * _MEBI
+
+# zstd's format (RFC 8878, section 3.1).
+_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE_MAGIC_TAIL: Final = b"\x2a\x4d\x18"
+_SKIPPABLE_FIRST_BYTES: Final = range(0x50, 0x60)
+_SKIPPABLE_HEADER: Final = 8
+_DESCRIPTOR_AT: Final = 4
+_FRAME_HEADER_LONGEST: Final = 18
+_RESERVED_BIT: Final = 0x08
+_SINGLE_SEGMENT_BIT: Final = 0x20
+_CHECKSUM_BIT: Final = 0x04
+_CHECKSUM_SIZE: Final = 4
+_DICTIONARY_ID_SIZES: Final = (0, 1, 2, 4)
+_CONTENT_SIZE_SIZES: Final = (0, 2, 4, 8)
+_WINDOW_LOG_LEAST: Final = 10
+_BLOCK_HEADER: Final = 3
+_BLOCK_LARGEST: Final = 128 * _KIBI
+_BLOCK_RLE: Final = 1
+_BLOCK_RESERVED: Final = 3
+# The search for a frame after damage tries places that are none; this bounds what all failures of one file may cost.
+_SEARCH_BUDGET: Final = _GIBI
+_SEARCH_STEP_COST: Final = 64 * _KIBI
+_DECOMPRESSOR_PREFIX: Final = "zstd decompressor error: "
+
+_READ_FAULTS: Final = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
+# The other methods of archives may unpack without bound in one step.
+_ARCHIVE_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# An encrypted member is a RuntimeError, an unknown compression method its subclass NotImplementedError.
+_OPEN_FAULTS: Final = (*_READ_FAULTS, RuntimeError, KeyError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bound what one file may take.
+
+    `max_line`: bytes of one line. `max_expanded`: bytes of text from one file. `max_window`: bytes of history a zstd
+    frame may ask the decompressor to keep. `max_held`: bytes of text of one frame kept until the frame is known to be
+    sound; a frame with more text is decompressed twice instead.
+    """
+
+    max_line: int = 256 * _MEBI
+    max_expanded: int = 64 * _GIBI
+    max_window: int = 128 * _MEBI
+    max_held: int = 32 * _MEBI
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Hold one line and its place.
+
+    `number` counts from 1, blank lines and lost lines included, as far as they could be seen (how many lines a
+    damaged frame held is unknown). `offset` is that of the first byte: in the file for a plain log, in the text
+    that could be decompressed for a compressed one. `frame` counts from 0, damaged frames included, skippable ones
+    not; it is the frame the line began in, None in a plain log. `data` has no line feed, and no byte order mark; a
+    carriage return at its end is kept.
+    """
+
+    number: int
+    offset: int
+    frame: int | None
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """Report one fault of a file.
+
+    `kind` is one of `KINDS`. `line` is the line it hit, or the one that would have come next. `byte` is an offset in
+    the file; None where only the text has a place. `lost_bytes` were not used: bytes of the file for a damaged frame,
+    for the unread rest and in a plain log; bytes of text for a line of a compressed log. For a cut last frame it is
+    the sum of the bytes that could not be decompressed and the text of the unfinished line.
+    """
+
+    kind: str
+    message: str
+    line: int | None
+    byte: int | None
+    frame: int | None
+    lost_bytes: int
+
+
+class Unreadable(Exception):
+    """Report a file that could not be opened."""
+
+    def __init__(self, shown: str, message: str) -> None:
+        super().__init__(f"{shown}: {message}")
+        self.shown: str = shown
+        self.message: str = message
+
+
+class LineReader:
+    """Read the lines of one log, once, front to back.
+
+    Iterating raises `Unreadable` when the file cannot be opened; every later fault becomes an entry of `defects`.
+    `on_bytes` is told how many more bytes of the file were read. A compressed frame whose checksum fails gives no
+    lines at all; the lines of a cut last frame, which has lost its checksum, are used.
+
+    After (and while) iterating: `defects`, `bytes_read` of the file (for a member of an archive: of the unpacked
+    member), `expanded_bytes` of text, `frames` met, `is_zstd` by content.
+    """
+
+    def __init__(
+        self,
+        file: SessionFile,
+        *,
+        limits: Limits | None = None,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> None:
+        self.file: SessionFile = file
+        self.limits: Limits = Limits() if limits is None else limits
+        self.defects: list[Defect] = []
+        self.expanded_bytes: int = 0
+        self.frames: int = 0
+        self.is_zstd: bool = False
+        self._on_bytes: Callable[[int], None] | None = on_bytes
+        self._started: bool = False
+        self._stopped: bool = False
+        self._source: _Source | None = None
+        self._splitter: _Splitter = _Splitter(self.limits.max_line, self.defects.append)
+
+    @property
+    def bytes_read(self) -> int:
+        """Tell how many bytes of the file were read."""
+        return 0 if self._source is None else self._source.bytes_read
+
+    def __iter__(self) -> Iterator[Line]:
+        if self._started:
+            raise RuntimeError("a LineReader reads its file once")
+        self._started = True
+        return self._read()
+
+    def _read(self) -> Iterator[Line]:
+        with ExitStack() as stack:
+            stream, size, descriptor = _open(self.file, stack)
+            source = _Source(stream, size, self.defects.append, self._on_bytes)
+            self._source = source
+            if size:
+                self.is_zstd = _holds_zstd(source, named_so=self.file.compressed)
+                if self.is_zstd != self.file.compressed:
+                    said, found = ("zstd", "plain text") if self.file.compressed else ("plain text", "zstd")
+                    self.defects.append(
+                        Defect(ENCODING, f"the name says {said}, the content is {found}", None, 0, None, 0)
+                    )
+                yield from self._compressed(source) if self.is_zstd else self._plain(source)
+            if descriptor is not None:
+                self._note_growth(size, descriptor)
+
+    def _note_growth(self, size: int, descriptor: int) -> None:
+        try:
+            grown = os.fstat(descriptor).st_size - size
+        except OSError:
+            return
+        if grown > 0:
+            message = f"the file grew by {grown} bytes while it was read; the first {size} were read"
+            self.defects.append(Defect(GROWING, message, None, size, None, 0))
+
+    # Text to lines
+
+    def _take(self, text: bytes, frame: int | None) -> list[Line]:
+        room = self.limits.max_expanded - self.expanded_bytes
+        if len(text) > room:
+            text = text[:room]
+            self._stopped = True
+        self.expanded_bytes += len(text)
+        return self._splitter.feed(text, frame)
+
+    def _report_stop(self, unread: int, byte: int, frame: int | None) -> None:
+        message = f"the text goes on beyond the limit of {self.limits.max_expanded} bytes; reading stopped there"
+        line = self._splitter.number + 1
+        self.defects.append(Defect(EXPANDED_TOO_FAR, message, line, byte, frame, unread))
+
+    def _plain(self, source: "_Source") -> Iterator[Line]:
+        at = 0
+        while at < source.end and not self._stopped:
+            index = source.load(at, 1)
+            text = source.window[index:] if index else source.window
+            if not text:
+                break
+            at += len(text)
+            yield from self._take(text, None)
+        if self._stopped:
+            unread_from = self._splitter.pending_offset
+            self._report_stop(source.end - unread_from, unread_from, None)
+            return
+        rest = self._splitter.finish()
+        if isinstance(rest, Line):
+            yield rest
+        elif rest is not None:
+            message = f"the last line has no line feed; its {rest.size} bytes are lost"
+            self.defects.append(Defect(TORN, message, rest.number, rest.offset, None, rest.size))
+
+    # Frames to text
+
+    def _compressed(self, source: "_Source") -> Iterator[Line]:
+        walker = _FrameWalker(source, self.limits.max_window)
+        at = 0
+        torn: _Walk | None = None
+        skipped: _Walk | None = None
+        while at < source.end and not self._stopped:
+            walk, held = self._hold(walker, at)
+            if walk.state is _State.SKIPPABLE:
+                skipped = walk
+                at = walk.reached
+                continue
+            if walk.state is _State.BAD and not walk.is_frame and skipped is not None:
+                # What follows a skippable frame is no frame: its length is wrong, and it may have hidden good frames.
+                walk.start = skipped.start
+            skipped = None
+            if walk.state in (_State.BAD, _State.TORN):
+                following = walker.following(walk)
+                if walk.state is _State.BAD or following < source.end:
+                    yield from self._gap(walk, following, source)
+                    at = following
+                    continue
+                torn = walk
+            texts = walker.texts(_Walk(at)) if held is None else iter(held)
+            for text in texts:
+                yield from self._take(text, self.frames)
+                if self._stopped:
+                    break
+            self.frames += 1
+            at = walk.reached
+            if self._stopped:
+                self._report_stop(source.end - walk.start, walk.start, self.frames - 1)
+                return
+        yield from self._finish_compressed(torn)
+
+    def _hold(self, walker: "_FrameWalker", at: int) -> "tuple[_Walk, list[bytes] | None]":
+        """Walk the frame at `at` to its end; keep its text if that is little enough, else give None for it."""
+        walk = _Walk(at)
+        held: list[bytes] | None = []
+        produced = 0
+        for text in walker.texts(walk):
+            produced += len(text)
+            if held is not None:
+                held.append(text)
+                if produced > self.limits.max_held:
+                    held = None
+            if self.expanded_bytes + produced > self.limits.max_expanded:
+                # Whether the frame is sound cannot be told within the limit; the text up to there is used.
+                walk.state = _State.UNFINISHED
+                break
+        return walk, held
+
+    def _gap(self, walk: "_Walk", following: int, source: "_Source") -> Iterator[Line]:
+        """Account for a damaged stretch of the file, and for the line it cut."""
+        line = self._splitter.cut()
+        if line is not None:
+            yield line
+        lost = following - walk.start
+        whither = "reading goes on after it" if following < source.end else "no frame follows"
+        fault = walk.fault or "the frame goes on beyond the end of the file, yet others follow"
+        message = f"{fault}; {lost} bytes are lost, {whither}"
+        self.defects.append(Defect(FRAME, message, self._splitter.number + 1, walk.start, self.frames, lost))
+        self.frames += 1
+
+    def _finish_compressed(self, torn: "_Walk | None") -> Iterator[Line]:
+        rest = self._splitter.finish()
+        if isinstance(rest, Line):
+            yield rest
+            rest = None
+        if torn is not None:
+            undecoded = torn.reached - torn.decoded
+            message = f"the last frame is cut: {undecoded} bytes could not be decompressed"
+            if torn.fault is not None:
+                message += f" ({torn.fault})"
+            if rest is not None:
+                message += f", {rest.size} bytes of text are an unfinished line"
+            line = self._splitter.number + (1 if rest is None else 0)
+            lost = undecoded + (0 if rest is None else rest.size)
+            self.defects.append(Defect(TORN, message, line, torn.start, self.frames - 1, lost))
+        elif rest is not None:
+            message = f"the last line has no line feed; its {rest.size} bytes are lost"
+            self.defects.append(Defect(TORN, message, rest.number, None, rest.frame, rest.size))
+        if self.frames == 1 and self._splitter.number > 1:
+            message = "the whole log is one frame; the harness writes its header line as a frame of its own"
+            self.defects.append(Defect(SINGLE_FRAME, message, None, 0, 0, 0))
+
+
+def _open(file: SessionFile, stack: ExitStack) -> tuple[IO[bytes], int, int | None]:
+    """Open a log for reading; give its stream, its size, and the descriptor to watch its growth by."""
+    try:
+        stream = stack.enter_context(io.FileIO(file.path, "r", opener=_opener))
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError) as error:
+        raise Unreadable(file.shown, f"cannot be opened: {_reason(error)}") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise Unreadable(file.shown, "is not a regular file")
+    if file.member is None:
+        return stream, status.st_size, stream.fileno()
+    try:
+        archive = stack.enter_context(zipfile.ZipFile(stream))
+        info = archive.getinfo(file.member)
+        if info.compress_type not in _ARCHIVE_METHODS:
+            raise Unreadable(file.shown, f"its compression method {info.compress_type} is not read, only deflate is")
+        return stack.enter_context(archive.open(info)), info.file_size, None
+    except _OPEN_FAULTS as error:
+        raise Unreadable(file.shown, f"cannot be opened: {_reason(error)}") from error
+
+
+def _opener(path: str, flags: int) -> int:
+    # A pipe put in the file's place would else block the open for good.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+def _holds_zstd(source: "_Source", *, named_so: bool) -> bool:
+    """Tell the encoding by content; the name decides only where the beginning is neither."""
+    index = source.load(0, _SLICE)
+    window = source.window
+    head = window[index : index + len(_MAGIC)]
+    if head == _MAGIC or _is_skippable(head):
+        return True
+    if not named_so:
+        return False
+    # A damaged first frame must not pass for plain text: that begins as a JSON object does.
+    start = window[index:].removeprefix(_BYTE_ORDER_MARK).lstrip(_JSON_SPACE)[:2]
+    return not (start[:1] == b"{" and start[1:] in (b'"', b"}", b" ", b"\t", b"\r", b"\n"))
+
+
+def _is_skippable(head: bytes) -> bool:
+    return head[1:4] == _SKIPPABLE_MAGIC_TAIL and head[0] in _SKIPPABLE_FIRST_BYTES
+
+
+def _is_object(text: bytes) -> bool:
+    """Tell whether `text` is one whole JSON object, by its structure; its strings are for others to judge."""
+    if not text.rstrip(_JSON_SPACE).endswith(b"}"):
+        return False
+    try:
+        msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        if len(text) > _SLOW_JSON_LIMIT:
+            return False
+    else:
+        return True
+    # The fast decoder refuses lone surrogates and huge numbers, which the harness can write.
+    try:
+        value: object = json.loads(text, parse_int=str)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict)
+
+
+class _Source:
+    """Give a window of a file's bytes, from any place on, with little memory.
+
+    A failure of the system ends the file where it happened and is reported as a defect.
+    """
+
+    def __init__(
+        self,
+        stream: IO[bytes] | io.FileIO,
+        size: int,
+        report: Callable[[Defect], None],
+        on_bytes: Callable[[int], None] | None,
+    ) -> None:
+        self.window: bytes = b""
+        self.end: int = size
+        self.bytes_read: int = 0
+        self._base: int = 0
+        self._position: int = 0
+        self._stream: IO[bytes] | io.FileIO = stream
+        self._report: Callable[[Defect], None] = report
+        self._on_bytes: Callable[[int], None] | None = on_bytes
+
+    def load(self, at: int, count: int) -> int:
+        """Bring `count` bytes from `at` on into `window`, fewer only where the file ends; give their index in it."""
+        index = at - self._base
+        available = len(self.window) - index
+        if index >= 0 and (available >= count or (available >= 0 and self._base + len(self.window) >= self.end)):
+            return index
+        tail = self.window[index:] if 0 <= index <= len(self.window) else b""
+        parts = [tail]
+        filled = at + len(tail)
+        goal = min(max(filled + _SLICE, at + count), self.end)
+        while filled < goal:
+            part = self._read(filled, goal - filled)
+            if not part:
+                break
+            parts.append(part)
+            filled += len(part)
+        self.window = b"".join(parts)
+        self._base = at
+        return 0
+
+    def _read(self, at: int, count: int) -> bytes:
+        try:
+            if self._position != at:
+                self._stream.seek(at)
+                self._position = at
+            part = self._stream.read(count) or b""
+        except _READ_FAULTS as error:
+            self._fail(at, f"cannot be read further: {_reason(error)}")
+            return b""
+        if not part:
+            self._fail(at, "the file ended early")
+        self._position += len(part)
+        if self._position > self.bytes_read:
+            fresh = self._position - self.bytes_read
+            self.bytes_read = self._position
+            if self._on_bytes is not None:
+                self._on_bytes(fresh)
+        return part
+
+    def _fail(self, at: int, message: str) -> None:
+        lost = self.end - at
+        self.end = at
+        self._report(Defect(IO_FAULT, f"{message}; {lost} bytes are lost", None, at, None, lost))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """Describe text at the end that makes no line."""
+
+    number: int
+    offset: int
+    frame: int | None
+    size: int
+
+
+class _Splitter:
+    """Cut text that comes in pieces into lines; a line of many pieces costs its length once."""
+
+    def __init__(self, max_line: int, report: Callable[[Defect], None]) -> None:
+        self.number: int = 0
+        self._max_line: int = max_line
+        self._report: Callable[[Defect], None] = report
+        self._offset: int = 0
+        # The line that has begun and not ended. Its parts are given up once it is too long.
+        self._parts: list[bytes] = []
+        self._size: int = 0
+        self._start: int = 0
+        self._frame: int | None = None
+        # True until the first line feed after damage: what comes before it may be the end of a lost line.
+        self._doubtful: bool = False
+
+    @property
+    def pending_offset(self) -> int:
+        """Tell where the line that has begun, or the next one, starts in the text."""
+        return self._start if self._size else self._offset
+
+    def feed(self, text: bytes, frame: int | None) -> list[Line]:
+        """Give the lines that `text` completes."""
+        pieces = text.split(b"\n")
+        tail = pieces.pop()
+        lines: list[Line] = []
+        at = self._offset
+        self._offset += len(text)
+        if pieces:
+            first = 0
+            if self._size or self._doubtful or not self.number:
+                self._keep(pieces[0], at, frame)
+                line = self._close()
+                if line is not None:
+                    lines.append(line)
+                at += len(pieces[0]) + 1
+                first = 1
+            number = self.number
+            limit = self._max_line
+            for piece in pieces[first:] if first else pieces:
+                number += 1
+                size = len(piece)
+                if size > limit:
+                    self._report_too_long(number, at, frame, size)
+                elif piece[:1] == b"{" or piece.strip(_JSON_SPACE):
+                    lines.append(Line(number, at, frame, piece))
+                at += size + 1
+            self.number = number
+        if tail:
+            self._keep(tail, at, frame)
+        return lines
+
+    def cut(self) -> Line | None:
+        """End the pending line at damage: give it if it is whole all the same, else report it."""
+        rest = self.finish()
+        self._doubtful = True
+        if isinstance(rest, _Rest):
+            self._report_cut(rest.number, rest.frame, rest.size, "its end is in a damaged frame")
+            return None
+        return rest
+
+    def finish(self) -> Line | _Rest | None:
+        """End the pending line at the end of the text: give it if it is whole but for its line feed, else its place."""
+        if not self._size:
+            return None
+        if self._size > self._max_line:
+            self._close()
+            return None
+        text = b"".join(self._parts)
+        if not text.strip(_JSON_SPACE) or _is_object(text.removeprefix(_BYTE_ORDER_MARK)):
+            return self._close()
+        rest = _Rest(self.number + 1, self._start, self._frame, self._size)
+        self.number += 1
+        self._clear()
+        return rest
+
+    def _keep(self, piece: bytes, at: int, frame: int | None) -> None:
+        if not self._size:
+            self._start = at
+            self._frame = frame
+        self._size += len(piece)
+        if self._size > self._max_line:
+            self._parts.clear()
+        else:
+            self._parts.append(piece)
+
+    def _close(self) -> Line | None:
+        """End the pending line at its line feed."""
+        self.number += 1
+        size, start, frame, doubtful = self._size, self._start, self._frame, self._doubtful
+        data = b"".join(self._parts)
+        self._clear()
+        if size > self._max_line:
+            self._report_too_long(self.number, start, frame, size)
+            return None
+        if not start and data.startswith(_BYTE_ORDER_MARK):
+            self._report(Defect(BOM, "a byte order mark opens the file; it was left out", 1, 0, frame, 0))
+            data = data.removeprefix(_BYTE_ORDER_MARK)
+            start = len(_BYTE_ORDER_MARK)
+        if not data.strip(_JSON_SPACE):
+            return None
+        if doubtful and not _is_object(data):
+            self._report_cut(self.number, frame, size, "its beginning is in a damaged frame")
+            return None
+        return Line(self.number, start, frame, data)
+
+    def _clear(self) -> None:
+        self._parts = []
+        self._size = 0
+        self._doubtful = False
+
+    def _report_too_long(self, number: int, at: int, frame: int | None, size: int) -> None:
+        message = f"the line has {size} bytes, the limit is {self._max_line}; it was left out"
+        self._report(Defect(LINE_TOO_LONG, message, number, at if frame is None else None, frame, size))
+
+    def _report_cut(self, number: int, frame: int | None, size: int, why: str) -> None:
+        message = f"the line is not whole, {why}; {size} bytes of it are lost"
+        self._report(Defect(CUT_LINE, message, number, None, frame, size))
+
+
+class _State(Enum):
+    """Say how the walk along a frame ended."""
+
+    UNFINISHED = auto()
+    COMPLETE = auto()
+    SKIPPABLE = auto()
+    TORN = auto()
+    BAD = auto()
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Tell of one walk along a frame, filled as it goes. All places are offsets in the file.
+
+    `end` is where the frame ends by its own structure, None where that is unknown. `reached` is how far the structure
+    was followed, `decoded` how far its bytes gave text. `produced` counts bytes of text.
+    """
+
+    start: int
+    state: _State = _State.UNFINISHED
+    is_frame: bool = False
+    end: int | None = None
+    reached: int = 0
+    decoded: int = 0
+    produced: int = 0
+    fault: str | None = None
+
+
+class _FrameWalker:
+    """Follow the structure of frames and decompress them block by block."""
+
+    def __init__(self, source: _Source, max_window: int) -> None:
+        self._source: _Source = source
+        self._max_window: int = max_window
+        allowed = max(max_window, 1 << _WINDOW_LOG_LEAST)
+        self._decompressor: zstandard.ZstdDecompressor = zstandard.ZstdDecompressor(max_window_size=allowed)
+        self._budget: int = _SEARCH_BUDGET
+
+    def texts(self, walk: _Walk) -> Iterator[bytes]:
+        """Give the text of the frame at `walk.start`, at most 128 KiB at once, and fill `walk`.
+
+        The text of a frame is known to be sound only when the walk has ended, as `COMPLETE`.
+        """
+        source = self._source
+        start = walk.start
+        walk.reached = walk.decoded = start
+        index = source.load(start, _FRAME_HEADER_LONGEST)
+        head = source.window[index : index + _FRAME_HEADER_LONGEST]
+        if head[: len(_MAGIC)] != _MAGIC:
+            self._pass_other(walk, head)
+            return
+        walk.is_frame = True
+        size = _header_size(head)
+        if len(head) < size:
+            walk.state = _State.TORN
+            walk.reached = source.end
+            return
+        descriptor = head[_DESCRIPTOR_AT]
+        if descriptor & _RESERVED_BIT:
+            walk.state = _State.BAD
+            walk.fault = "the frame header has its reserved bit set"
+            return
+        decoder = None
+        window_size = _window_size(head, size)
+        if window_size > self._max_window:
+            walk.fault = f"the frame asks for a window of {window_size} bytes, the limit is {self._max_window}"
+        else:
+            decoder = self._decompressor.decompressobj()
+        trailer = _CHECKSUM_SIZE if descriptor & _CHECKSUM_BIT else 0
+        fed = start
+        at = start + size
+        while True:
+            # What is not yet fed (the frame header, once) is kept in the window together with the block.
+            skip = at - fed
+            index = source.load(fed, skip + _BLOCK_HEADER) + skip
+            window = source.window
+            if len(window) - index < _BLOCK_HEADER:
+                yield from self._tear(walk, decoder, fed)
+                return
+            word = int.from_bytes(window[index : index + _BLOCK_HEADER], "little")
+            last = word & 1
+            kind = word >> 1 & 3
+            length = word >> 3
+            if kind == _BLOCK_RESERVED or length > _BLOCK_LARGEST:
+                walk.state = _State.BAD
+                walk.reached = at
+                walk.fault = walk.fault or f"the block header at byte {at} is not valid"
+                return
+            if kind == _BLOCK_RLE:
+                length = 1
+            length += _BLOCK_HEADER + (trailer if last else 0)
+            index = source.load(fed, skip + length)
+            piece = source.window[index : index + skip + length]
+            if len(piece) < skip + length:
+                yield from self._tear(walk, decoder, fed)
+                return
+            at += length
+            fed = at
+            walk.reached = at
+            if decoder is not None:
+                try:
+                    text = decoder.decompress(piece)
+                except zstandard.ZstdError as error:
+                    walk.fault = _decompressor_fault(error)
+                    decoder = None
+                else:
+                    walk.decoded = at
+                    if text:
+                        walk.produced += len(text)
+                        yield text
+            if last:
+                walk.end = at
+                if decoder is not None and not decoder.eof:
+                    walk.fault = "the frame does not end with its last block"
+                walk.state = _State.COMPLETE if walk.fault is None else _State.BAD
+                return
+
+    def _tear(self, walk: _Walk, decoder: "zstandard.ZstdDecompressionObj | None", fed: int) -> Iterator[bytes]:
+        """Give what the rest of the file, too short for a block, still holds.
+
+        That is something only if the block is stored as it is, or if nothing but the checksum after it is cut.
+        """
+        source = self._source
+        walk.state = _State.TORN
+        walk.reached = source.end
+        if decoder is None:
+            return
+        index = source.load(fed, source.end - fed)
+        try:
+            text = decoder.decompress(source.window[index : index + source.end - fed])
+        except zstandard.ZstdError as error:
+            walk.fault = _decompressor_fault(error)
+            return
+        if text:
+            walk.decoded = source.end
+            walk.produced += len(text)
+            yield text
+
+    def _pass_other(self, walk: _Walk, head: bytes) -> None:
+        source = self._source
+        if len(head) >= len(_MAGIC) and _is_skippable(head):
+            end = walk.start + _SKIPPABLE_HEADER + int.from_bytes(head[len(_MAGIC) : _SKIPPABLE_HEADER], "little")
+            if len(head) < _SKIPPABLE_HEADER or end > source.end:
+                walk.state = _State.TORN
+                walk.reached = source.end
+            else:
+                walk.state = _State.SKIPPABLE
+                walk.end = walk.reached = end
+        elif _MAGIC.startswith(head):
+            walk.state = _State.TORN
+            walk.reached = source.end
+        else:
+            walk.state = _State.BAD
+            walk.fault = "no zstd frame begins here"
+
+    def following(self, walk: _Walk) -> int:
+        """Find where the next frame begins after one that is damaged or goes beyond the end of the file.
+
+        That is where the frame ends by its structure, if something like a frame begins there. Before that place, or
+        where it is unknown, a frame counts only if it decompresses from end to end: the magic number alone can stand
+        anywhere. Gives the end of the file if there is none.
+        """
+        bound = walk.end if walk.end is not None and self._may_begin(walk.end) else None
+        stop = self._source.end if bound is None else bound
+        at = self._find_magic(walk.start + 1, stop)
+        while at < stop and not self._is_sound(at):
+            at = self._find_magic(at + 1, stop)
+        if walk.reached > at:
+            # Walks far beyond the next frame, repeated, would take time that grows with the square of the size.
+            self._budget -= walk.reached - at + walk.produced
+        return at
+
+    def _may_begin(self, at: int) -> bool:
+        index = self._source.load(at, len(_MAGIC))
+        head = self._source.window[index : index + len(_MAGIC)]
+        return _MAGIC.startswith(head) or _is_skippable(head)
+
+    def _find_magic(self, at: int, stop: int) -> int:
+        source = self._source
+        while at < stop:
+            index = source.load(at, len(_MAGIC))
+            window = source.window
+            found = window.find(_MAGIC, index)
+            if found >= 0:
+                return min(at + found - index, stop)
+            # The magic number may straddle two windows.
+            step = len(window) - index - (len(_MAGIC) - 1)
+            if step <= 0:
+                return stop
+            at += step
+        return stop
+
+    def _is_sound(self, at: int) -> bool:
+        if self._budget <= 0:
+            return False
+        walk = _Walk(at)
+        for _ in self.texts(walk):
+            if walk.produced > self._budget:
+                break
+        if walk.state is _State.COMPLETE:
+            return True
+        self._budget -= walk.reached - at + walk.produced + _SEARCH_STEP_COST
+        return False
+
+
+def _header_size(head: bytes) -> int:
+    """Tell the size of a frame's header by its descriptor; by the least there can be if that is missing."""
+    if len(head) <= _DESCRIPTOR_AT:
+        return _DESCRIPTOR_AT + 1
+    descriptor = head[_DESCRIPTOR_AT]
+    single = bool(descriptor & _SINGLE_SEGMENT_BIT)
+    content = _CONTENT_SIZE_SIZES[descriptor >> 6] or (1 if single else 0)
+    return _DESCRIPTOR_AT + 1 + (0 if single else 1) + _DICTIONARY_ID_SIZES[descriptor & 3] + content
+
+
+def _window_size(head: bytes, size: int) -> int:
+    """Tell how many bytes of history the frame with this whole header needs."""
+    descriptor = head[_DESCRIPTOR_AT]
+    if descriptor & _SINGLE_SEGMENT_BIT:
+        width = _CONTENT_SIZE_SIZES[descriptor >> 6] or 1
+        value = int.from_bytes(head[size - width : size], "little")
+        # A field of two bytes counts from where a field of one byte ends.
+        return value + 256 if width == 2 else value
+    exponent, mantissa = divmod(head[_DESCRIPTOR_AT + 1], 8)
+    base = 1 << (_WINDOW_LOG_LEAST + exponent)
+    return base + base // 8 * mantissa
+
+
+def _decompressor_fault(error: zstandard.ZstdError) -> str:
+    return f"the frame does not decompress: {str(error).removeprefix(_DECOMPRESSOR_PREFIX)}"

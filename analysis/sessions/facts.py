@@ -1,0 +1,547 @@
+"""Session events to facts: the settings-independent record of what one agent did, in the order it happened.
+
+Facts stream: a call is given out as soon as its outcome is known, so memory holds what is in flight, not the file. Only
+a fork is held back until its last inherited marker is known.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Literal, TypeAlias, cast
+
+from analysis.sessions.events import (
+    PACKED_TYPES,
+    ApprovalAsked,
+    ApprovalDecided,
+    AssistantMessage,
+    CallStart,
+    Event,
+    HookResult,
+    RequestHeader,
+    ResultEvent,
+    SeedMarker,
+    StepStart,
+    UserMessage,
+    is_known_type,
+    packed_parts,
+    read_event,
+)
+from analysis.sessions.header import Header
+from analysis.sessions.outcomes import OPEN, CallSigns, Outcome, outcome_from_log, outcome_of
+from analysis.sessions.report import ReadReport
+from analysis.sessions.rows import BadRowError, Row, decode_value
+from breaker.ecmascript import parse_json
+from breaker.failure import result_text
+from breaker.measures import Call
+from breaker.rulesets import Ruleset
+
+__all__ = [
+    "CallFact",
+    "Fact",
+    "FactBuilder",
+    "MessageFact",
+    "ResultSource",
+    "SessionFacts",
+    "SettleFact",
+    "StepFact",
+    "TurnFact",
+]
+
+ResultSource = Literal["rebuilt", "log"]
+
+_DIGEST_BYTES = 8
+_FETCH_FILE_TOOL = "web_fetch_file"
+_FORKED_CLOSER = "forked-tool-result-"
+
+
+@dataclass(slots=True)
+class CallFact:
+    """One call that stands in the session's own part of the log."""
+
+    index: int
+    """0-based over all own call rows, nested and untracked ones too."""
+    seq: int
+    time: float | None
+    """Epoch milliseconds."""
+    turn: int
+    """The human turn; 0 before the first human message."""
+    recorded_turn: int | None
+    """The harness' own turn number."""
+    step: int | None
+    call: Call
+    raw_arguments: str | None
+    """The model's argument text, where it is text."""
+    call_id: str
+    nested: bool
+    outcome: Outcome = OPEN
+    resolved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SettleFact:
+    """A call's result stands here."""
+
+    fact: CallFact
+    seq: int
+    time: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFact:
+    """The guard's state is cleared here; a human message may open a turn."""
+
+    seq: int
+    time: float | None
+    cause: Literal["human", "resume", "import"]
+    turn: int
+    """The human turn from here on."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFact:
+    """The model spoke."""
+
+    seq: int
+    time: float | None
+    tokens: int | None
+    """Input, cache reads and output together."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepFact:
+    """A model step begins."""
+
+    seq: int
+    time: float | None
+    recorded_turn: int | None
+    step: int | None
+
+
+Fact: TypeAlias = CallFact | SettleFact | TurnFact | MessageFact | StepFact
+
+
+@dataclass(slots=True)
+class SessionFacts:
+    """What is known of a session besides its facts; complete when the facts have been read to their end."""
+
+    header: Header
+    turns: int = 0
+    calls: int = 0
+    not_started: int = 0
+    """Calls the model requested that the harness never recorded as started."""
+    first_time: float | None = None
+    last_time: float | None = None
+    models: list[str] = field(default_factory=list[str])
+    recorded_under_breaker: bool = False
+    offers_fetch_file: bool = False
+    """The tool that replaces shell HTTP was offered or used."""
+    fork: bool = False
+    imported: bool = False
+    digests: list[bytes] = field(default_factory=list[bytes])
+    """One digest per own message, call and result, where asked for."""
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    fact: CallFact
+    signs: CallSigns
+
+
+_Key: TypeAlias = tuple[int | None, int | None, str | None]
+
+
+class _Sequence:
+    """Follows sequence numbers: what was seen, what is missing, what comes twice."""
+
+    def __init__(self) -> None:
+        self.next = 0
+        self._gap_starts: list[int] = []
+        self._gap_ends: list[int] = []
+        self.jumps = 0
+        self.repeated = 0
+        self.late = 0
+
+    def accept(self, seq: int | None, parts: int) -> int | None:
+        """Return the row's number, or None where a row of that number was there already."""
+        if seq is None:
+            seq = self.next
+        if seq > self.next:
+            self._gap_starts.append(self.next)
+            self._gap_ends.append(seq)
+            self.jumps += 1
+        elif seq < self.next:
+            if not self._fill(seq):
+                self.repeated += 1
+                return None
+            self.late += 1
+            return seq
+        self.next = seq + parts
+        return seq
+
+    def _fill(self, seq: int) -> bool:
+        position = bisect_right(self._gap_starts, seq) - 1
+        if position < 0 or seq >= self._gap_ends[position]:
+            return False
+        start, end = self._gap_starts[position], self._gap_ends[position]
+        pieces = [(first, last) for first, last in ((start, seq), (seq + 1, end)) if first < last]
+        self._gap_starts[position : position + 1] = [first for first, _ in pieces]
+        self._gap_ends[position : position + 1] = [last for _, last in pieces]
+        return True
+
+
+class FactBuilder:
+    """Takes a session's rows in file order and gives out its facts."""
+
+    def __init__(
+        self,
+        header: Header,
+        report: ReadReport,
+        ruleset: Ruleset,
+        *,
+        source: ResultSource = "rebuilt",
+        digests: bool = False,
+    ) -> None:
+        self.session = SessionFacts(header=header, fork=header.is_fork, imported=header.is_import)
+        self._report = report
+        self._ruleset = ruleset
+        self._outcome_source: ResultSource = source
+        self._digests = digests
+        self._sequence = _Sequence()
+        self._queue: deque[Fact] = deque()
+        self._holding = header.is_fork
+        self._inheriting = header.is_fork
+        self._open: dict[int, _OpenCall] = {}
+        self._open_by_key: dict[_Key, list[int]] = {}
+        self._settled: set[int] = set()
+        self._settled_keys: set[_Key] = set()
+        self._inherited: set[int] = set()
+        self._inherited_keys: set[_Key] = set()
+        self._last_call: _OpenCall | None = None
+        self._hook_blocks_next_result = False
+        self._asked: dict[str, CallSigns] = {}
+        self._spoken_since_human = True
+        self._unknown_types: dict[str, int] = {}
+        self._orphans = 0
+        self._second_results = 0
+        self._ignored_closers = 0
+
+    # -- rows in, facts out --------------------------------------------------------------------------------------
+
+    def add(self, row: Row) -> None:
+        """Take one row.
+
+        Raises:
+            BadRowError: the row is of a known type but not of its shape; it is not counted.
+        """
+        packed = row.type in PACKED_TYPES
+        parts = packed_parts(row.data()) if packed and row.raw is not None else 1
+        seq = self._sequence.accept(row.seq, parts)
+        if seq is None:
+            return
+        self._leave_prefix_by_length(seq)
+        event = None if packed else read_event(row)
+        self._report.rows += 1
+        if event is None:
+            if not is_known_type(row.type):
+                self._unknown_types[row.type] = self._unknown_types.get(row.type, 0) + 1
+        elif isinstance(event, UserMessage | AssistantMessage | ResultEvent) and not row.appended:
+            pass
+        else:
+            self._take(seq, row, event)
+        if row.time is not None and not isinstance(event, SeedMarker):
+            if self.session.first_time is None:
+                self.session.first_time = row.time
+            self.session.last_time = row.time
+
+    def drain(self) -> Iterator[Fact]:
+        """Give out the facts whose outcome is known, in order."""
+        queue = self._queue
+        while queue and not self._holding:
+            head = queue[0]
+            if isinstance(head, CallFact) and not head.resolved:
+                return
+            yield queue.popleft()
+
+    def finish(self) -> Iterator[Fact]:
+        """End the session: what is still open stays open, and the notes are written."""
+        if self._inheriting:
+            self._forget_prefix()
+            self._note("the inherited part never ends: nothing of this fork is its own")
+        self._holding = False
+        for pending in self._open.values():
+            pending.fact.resolved = True
+        self._open.clear()
+        self._write_notes()
+        yield from self.drain()
+
+    # -- forks ---------------------------------------------------------------------------------------------------
+
+    def _leave_prefix_by_length(self, seq: int) -> None:
+        length = self.session.header.seed_length
+        if self._inheriting and length is not None and seq >= length:
+            self._forget_prefix()
+            self._inheriting = self._holding = False
+
+    def _forget_prefix(self) -> None:
+        """Drop everything read so far: it is the parent's, and counts in the parent's file."""
+        self._inherited |= self._settled | self._open.keys()
+        self._inherited_keys |= self._settled_keys | self._open_by_key.keys()
+        self._queue.clear()
+        self._open.clear()
+        self._open_by_key.clear()
+        self._settled.clear()
+        self._settled_keys.clear()
+        self._last_call = None
+        self._hook_blocks_next_result = False
+        self._asked.clear()
+        self._spoken_since_human = True
+        self._orphans = self._second_results = 0
+        session = self.session
+        session.turns = session.calls = session.not_started = 0
+        session.first_time = session.last_time = None
+        session.recorded_under_breaker = False
+        session.digests.clear()
+
+    def _mark(self, seq: int, row: Row, marker: SeedMarker) -> None:
+        if marker.inherited:
+            if self.session.imported:
+                self._reset(seq, row, "import")
+            elif self.session.fork and self.session.header.seed_length is None:
+                self._forget_prefix()
+                self._inheriting = False
+            elif not self.session.fork:
+                self._note("an inherited marker in a log that says it inherits nothing")
+        elif not self._inheriting:
+            self._reset(seq, row, "resume")
+
+    def _reset(self, seq: int, row: Row, cause: Literal["human", "resume", "import"]) -> None:
+        self._queue.append(TurnFact(seq=seq, time=row.time, cause=cause, turn=self.session.turns))
+
+    # -- events --------------------------------------------------------------------------------------------------
+
+    def _take(self, seq: int, row: Row, event: Event) -> None:
+        match event:
+            case CallStart():
+                self._start_call(seq, row, event)
+            case ResultEvent():
+                self._settle(seq, row, event)
+            case UserMessage():
+                self._user_message(seq, row, event)
+            case AssistantMessage():
+                self._spoken_since_human = True
+                if event.model is not None and event.model not in self.session.models:
+                    self.session.models.append(event.model)
+                self._digest(row, "assistant", event.text)
+                self._queue.append(MessageFact(seq=seq, time=row.time, tokens=event.tokens))
+            case StepStart():
+                self._queue.append(StepFact(seq=seq, time=row.time, recorded_turn=event.turn, step=event.step))
+            case ApprovalAsked():
+                self._asked_about(event)
+            case ApprovalDecided():
+                signs = self._asked.get(event.approval_id)
+                if signs is not None:
+                    signs.decided.setdefault(event.approval_id, event.outcome)
+            case HookResult():
+                self._hook(event)
+            case SeedMarker():
+                self._mark(seq, row, event)
+            case RequestHeader():
+                if _FETCH_FILE_TOOL in event.tools:
+                    self.session.offers_fetch_file = True
+                if event.model is not None and event.model not in self.session.models:
+                    self.session.models.append(event.model)
+
+    def _user_message(self, seq: int, row: Row, message: UserMessage) -> None:
+        self._digest(row, "user", message.text)
+        if message.breaker_notice:
+            self.session.recorded_under_breaker = True
+        if not message.human:
+            return
+        if self._spoken_since_human:
+            self.session.turns += 1
+            self._spoken_since_human = False
+        self._reset(seq, row, "human")
+
+    def _start_call(self, seq: int, row: Row, start: CallStart) -> None:
+        self._spoken_since_human = True
+        arguments, raw = _arguments(start)
+        if start.name == _FETCH_FILE_TOOL:
+            self.session.offers_fetch_file = True
+        fact = CallFact(
+            index=self.session.calls,
+            seq=seq,
+            time=row.time,
+            turn=self.session.turns,
+            recorded_turn=start.turn,
+            step=start.step,
+            call=Call(name=start.name, arguments=arguments),
+            raw_arguments=raw,
+            call_id=start.call_id,
+            nested=start.nested,
+        )
+        self._digest(row, "call", start.name, raw if raw is not None else repr(arguments))
+        self.session.calls += 1
+        pending = _OpenCall(fact=fact, signs=CallSigns())
+        self._open[seq] = pending
+        self._open_by_key.setdefault(_key(start), []).append(seq)
+        self._last_call = pending
+        self._queue.append(fact)
+
+    def _hook(self, hook: HookResult) -> None:
+        if hook.point == "PreToolUse":
+            if self._last_call is not None and hook.decision in {"block", "deny", "ask"}:
+                signs = self._last_call.signs
+                if not signs.hook_before or signs.hook_before == "ask":
+                    signs.hook_before = hook.decision
+        elif hook.point == "PostToolUse" and hook.decision in {"block", "deny"}:
+            self._hook_blocks_next_result = True
+
+    def _asked_about(self, asked: ApprovalAsked) -> None:
+        pending = self._last_open(asked)
+        if pending is not None:
+            pending.signs.asked.append((asked.approval_id, asked.reason))
+            self._asked[asked.approval_id] = pending.signs
+        if asked.reason.startswith("repeat-tool-breaker: "):
+            self.session.recorded_under_breaker = True
+
+    def _last_open(self, asked: ApprovalAsked) -> _OpenCall | None:
+        for pending in reversed(self._open.values()):
+            if asked.call_id is None:
+                if pending.fact.call.name == asked.tool:
+                    return pending
+            elif pending.fact.call_id == asked.call_id:
+                return pending
+        return None
+
+    def _settle(self, seq: int, row: Row, result: ResultEvent) -> None:
+        blocked = self._hook_blocks_next_result
+        self._hook_blocks_next_result = False
+        if self._digests:
+            self._digest(row, "result", str(result.is_error), result_text({"content": result.content}))
+        pending = self._join(row, result)
+        if pending is None:
+            self._unjoined(row, result)
+            return
+        pending.signs.hook_after_blocks = blocked
+        if self._outcome_source == "log":
+            outcome = outcome_from_log(pending.fact.call, result, self._ruleset)
+        else:
+            outcome = outcome_of(pending.fact.call, pending.signs, result, self._ruleset)
+        if outcome.kind == "denied":
+            self.session.recorded_under_breaker = True
+        pending.fact.outcome = outcome
+        pending.fact.resolved = True
+        self._queue.append(SettleFact(fact=pending.fact, seq=seq, time=row.time))
+
+    def _join(self, row: Row, result: ResultEvent) -> _OpenCall | None:
+        """Find the call a result belongs to: by the seq it follows from, else the oldest open one of its key."""
+        for source in row.sources:
+            pending = self._open.get(source)
+            if pending is not None and result.call_id in {None, pending.fact.call_id}:
+                return self._close(source)
+        if any(source in self._settled or source in self._inherited for source in row.sources):
+            return None
+        key = _key(result)
+        waiting = self._open_by_key.get(key)
+        return self._close(waiting[0]) if waiting else None
+
+    def _close(self, seq: int) -> _OpenCall:
+        pending = self._open.pop(seq)
+        fact = pending.fact
+        key = _fact_key(fact)
+        waiting = self._open_by_key[key]
+        waiting.remove(seq)
+        if not waiting:
+            del self._open_by_key[key]
+        self._settled.add(seq)
+        self._settled_keys.add(key)
+        for approval, _ in pending.signs.asked:
+            if self._asked.get(approval) is pending.signs:
+                del self._asked[approval]
+        return pending
+
+    def _unjoined(self, row: Row, result: ResultEvent) -> None:
+        code = cast("Mapping[str, object]", result.error).get("code") if isinstance(result.error, Mapping) else None
+        key = _key(result)
+        if result.message_id.startswith(_FORKED_CLOSER) or any(source in self._inherited for source in row.sources):
+            self._ignored_closers += 1
+        elif code == "TOOL_NOT_STARTED":
+            self.session.not_started += 1
+        elif any(source in self._settled for source in row.sources) or key in self._settled_keys:
+            self._second_results += 1
+        elif key in self._inherited_keys:
+            self._ignored_closers += 1
+        else:
+            self._orphans += 1
+
+    # -- what is told at the end ---------------------------------------------------------------------------------
+
+    def _digest(self, row: Row, kind: str, *texts: str) -> None:
+        if not self._digests:
+            return
+        digest = blake2b(f"{kind}\0{row.time}".encode(), digest_size=_DIGEST_BYTES)
+        for text in texts:
+            digest.update(b"\0")
+            digest.update(text.encode("utf-8", "surrogatepass"))
+        self.session.digests.append(digest.digest())
+
+    def _note(self, note: str) -> None:
+        if note not in self._report.notes:
+            self._report.notes.append(note)
+
+    def _write_notes(self) -> None:
+        sequence = self._sequence
+        counted = (
+            (sequence.jumps, "gap in the sequence numbers", "gaps in the sequence numbers"),
+            (sequence.late, "row out of order", "rows out of order"),
+            (
+                sequence.repeated,
+                "row with a sequence number seen before, left out",
+                "rows with a sequence number seen before, left out",
+            ),
+            (self._orphans, "result without a call", "results without a call"),
+            (self._second_results, "second result of a call, ignored", "second results of calls, ignored"),
+            (self._ignored_closers, "result of an inherited call, ignored", "results of inherited calls, ignored"),
+        )
+        for count, one, many in counted:
+            if count:
+                self._note(f"{count} {one if count == 1 else many}")
+        if self._unknown_types:
+            total = sum(self._unknown_types.values())
+            kinds = ", ".join(sorted(self._unknown_types)[:5])
+            self._note(f"{total} unknown event{'s' if total > 1 else ''}, passed over ({kinds})")
+        if self.session.imported:
+            self._note("imported history: no parent file, all of it counts")
+
+
+def _key(event: CallStart | ResultEvent) -> _Key:
+    """Return what a result without a source joins by; a nested call's id is its own key."""
+    return (None, -1, event.call_id) if event.nested else (event.turn, event.step, event.call_id)
+
+
+def _fact_key(fact: CallFact) -> _Key:
+    return (None, -1, fact.call_id) if fact.nested else (fact.recorded_turn, fact.step, fact.call_id)
+
+
+def _arguments(start: CallStart) -> tuple[object, str | None]:
+    """Return a call's arguments as the tool got them, and their text where they were text.
+
+    The empty text is no arguments; text that is not strict JSON reaches the tool as it is.
+    """
+    given = start.arguments
+    if start.nested or not isinstance(given, str):
+        return ({} if given is None else given), None
+    if not given:
+        return {}, given
+    try:
+        return decode_value(given.encode()), given
+    except (BadRowError, UnicodeEncodeError):
+        pass
+    try:
+        return parse_json(given), given
+    except ValueError:
+        return given, given

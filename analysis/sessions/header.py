@@ -1,0 +1,94 @@
+"""The first record of a session log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from analysis.sessions.rows import BadRowError, decode_value
+from breaker.ecmascript import is_number
+
+__all__ = ["NEWEST_VERSION", "Header", "HeaderError", "parse_header"]
+
+NEWEST_VERSION = 4
+_FIRST_MARKED_VERSION = 2
+"""From this version on an inherited part ends at a marker; before, the header gives its length."""
+
+
+class HeaderError(ValueError):
+    """A first line that is no session header; the message says why, without the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A session's header, whatever its version."""
+
+    version: int
+    session_id: str | None
+    created_at: float | None
+    """Epoch milliseconds."""
+    cwd: str | None
+    parent: str | None
+    subagent: bool
+    seeded: bool
+    """The log starts with rows it did not write itself."""
+    seed_length: int | None
+    """How many rows are inherited, in the versions that say it by number."""
+
+    @property
+    def is_fork(self) -> bool:
+        """Tell whether the log begins with a copy of its parent's."""
+        return self.seeded and self.parent is not None
+
+    @property
+    def is_import(self) -> bool:
+        """Tell whether the log begins with history that has no parent."""
+        return self.seeded and self.parent is None
+
+
+def parse_header(data: bytes) -> Header:
+    """Read the header line.
+
+    Raises:
+        HeaderError: it is no session header.
+    """
+    try:
+        record = decode_value(data)
+    except BadRowError as error:
+        raise HeaderError(str(error)) from None
+    if not isinstance(record, Mapping):
+        message = "the first line is no object"
+        raise HeaderError(message)
+    members = cast("Mapping[str, object]", record)
+    if members.get("type") != "session":
+        message = "the first line is no session header"
+        raise HeaderError(message)
+    version = _whole(members.get("version"))
+    if version is None or version < 0:
+        message = "the header has no version"
+        raise HeaderError(message)
+    parent = _text(members.get("parentSession"))
+    seed_length = _whole(members.get("seedLength")) if version < _FIRST_MARKED_VERSION else None
+    depth = _whole(members.get("delegationDepth"))
+    created_at = members.get("createdAt")
+    return Header(
+        version=version,
+        session_id=_text(members.get("id")),
+        created_at=cast("float", created_at) if is_number(created_at) else None,
+        cwd=_text(members.get("cwd")),
+        parent=parent,
+        subagent=members.get("origin") == "subagent" or bool(depth),
+        seeded=bool(seed_length) if version < _FIRST_MARKED_VERSION else members.get("isSeeded") is True,
+        seed_length=seed_length or None,
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _whole(value: object) -> int | None:
+    if is_number(value) and float(cast("float", value)).is_integer():
+        return int(cast("float", value))
+    return None

@@ -1,0 +1,81 @@
+"""The read report: for every file, whether it could be read, what was lost and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["READ_STATES", "ReadDefect", "ReadReport", "ReadState"]
+
+ReadState = Literal["ok", "torn", "partial", "corrupt", "unsupported", "duplicate", "superseded", "empty"]
+READ_STATES: tuple[ReadState, ...] = (
+    "ok",
+    "torn",
+    "partial",
+    "corrupt",
+    "unsupported",
+    "duplicate",
+    "superseded",
+    "empty",
+)
+
+_MOST_DEFECTS = 100
+"""Defects told one by one for a file; the rest are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDefect:
+    """One thing that was wrong with a file, with its place as far as there is one."""
+
+    kind: str
+    message: str
+    line: int | None = None
+    """1-based."""
+    byte: int | None = None
+    """Offset from 0: in the file, or for a row of a compressed log in the decompressed text."""
+    frame: int | None = None
+    """0-based zstd frame."""
+    lost_bytes: int = 0
+
+    def place(self) -> str:
+        """Return the place as text: `:812 (frame 7, byte 40213)`, as much of it as is known."""
+        line = f":{self.line}" if self.line is not None else ""
+        parts = [f"frame {self.frame}"] if self.frame is not None else []
+        if self.byte is not None:
+            parts.append(f"byte {self.byte}")
+        return f"{line} ({', '.join(parts)})" if parts else line
+
+
+@dataclass(slots=True)
+class ReadReport:
+    """One file's row of the read report. `rows` counts usable records, the header not among them."""
+
+    shown: str
+    state: ReadState = "ok"
+    session_id: str | None = None
+    version: int | None = None
+    size: int = 0
+    """Bytes on disk."""
+    expanded: int = 0
+    """Bytes of text."""
+    lines: int = 0
+    rows: int = 0
+    lost_rows: int = 0
+    lost_bytes: int = 0
+    defects: list[ReadDefect] = field(default_factory=list[ReadDefect])
+    defects_untold: int = 0
+    """Defects beyond the ones listed."""
+    notes: list[str] = field(default_factory=list[str])
+
+    def add(self, defect: ReadDefect) -> None:
+        """Record a defect; beyond the first hundred only their number and their loss."""
+        self.lost_bytes += defect.lost_bytes
+        if len(self.defects) < _MOST_DEFECTS:
+            self.defects.append(defect)
+        else:
+            self.defects_untold += 1
+
+    @property
+    def used(self) -> bool:
+        """Tell whether the file's calls count."""
+        return self.state in {"ok", "torn", "partial"}

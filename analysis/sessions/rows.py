@@ -1,0 +1,166 @@
+"""Lines to rows: the envelope every record of a session log shares, decoded typed and partially.
+
+The fast decoder refuses some text JavaScript writes and reads without harm (lone surrogates, huge numbers); such lines
+are decoded again by the slow one before a line is called bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import msgspec
+
+from breaker.ecmascript import is_number, parse_json
+
+__all__ = ["BadRowError", "Row", "parse_row"]
+
+
+class BadRowError(ValueError):
+    """A line that is no usable record; the message says why, without the place."""
+
+
+class _Envelope(msgspec.Struct):
+    type: str
+    data: msgspec.Raw = msgspec.Raw()
+    seq: object = None
+    seq0: object = None
+    time: object = None
+    time0: object = None
+    surface_op: object = msgspec.field(default=None, name="surfaceOp")
+    source_event_seqs: object = msgspec.field(default=None, name="sourceEventSeqs")
+
+
+_ENVELOPES = msgspec.json.Decoder(_Envelope)
+_VALUES = msgspec.json.Decoder()
+
+
+@dataclass(slots=True)
+class Row:
+    """One record after the header."""
+
+    type: str
+    seq: int | None
+    """Its sequence number as written; None where it was stripped."""
+    time: float | None
+    """Epoch milliseconds as written; None where stripped."""
+    appended: bool
+    """It adds something; False for a rewrite of earlier rows."""
+    sources: tuple[int, ...]
+    """The seqs it says it follows from, packed runs expanded."""
+    raw: msgspec.Raw | None
+    value: object
+    """The decoded data where `raw` is None."""
+
+    def data(self) -> Mapping[str, object]:
+        """Decode the row's data.
+
+        Raises:
+            BadRowError: it is not a JSON object.
+        """
+        value = self.value
+        if self.raw is not None:
+            value = decode_value(self.raw)
+        if not isinstance(value, Mapping):
+            message = f"{self.type} has no data object"
+            raise BadRowError(message)
+        return cast("Mapping[str, object]", value)
+
+
+def decode_value(raw: bytes | msgspec.Raw) -> object:
+    """Decode one JSON value, by the fast decoder or else by the lenient one.
+
+    Raises:
+        BadRowError: neither can read it.
+    """
+    try:
+        return cast("object", _VALUES.decode(raw))
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return _decode_slowly(bytes(raw))
+
+
+def _decode_slowly(data: bytes) -> object:
+    try:
+        return parse_json(data.decode("utf-8", "replace"))
+    except ValueError as error:
+        message = f"not JSON: {error}"
+        raise BadRowError(message) from None
+
+
+def parse_row(data: bytes) -> Row:
+    """Decode one line.
+
+    Raises:
+        BadRowError: it is not JSON, not an object, or has no type.
+    """
+    try:
+        envelope = _ENVELOPES.decode(data)
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return _parse_slowly(data)
+    raw = envelope.data
+    return Row(
+        type=envelope.type,
+        seq=_whole(envelope.seq if envelope.seq is not None else envelope.seq0),
+        time=_number(envelope.time if envelope.time is not None else envelope.time0),
+        appended=_is_append(envelope.surface_op),
+        sources=_expand(envelope.source_event_seqs),
+        raw=raw if memoryview(raw) else None,
+        value=None,
+    )
+
+
+def _parse_slowly(data: bytes) -> Row:
+    record = _decode_slowly(data)
+    if not isinstance(record, Mapping):
+        message = "not a JSON object"
+        raise BadRowError(message)
+    members = cast("Mapping[str, object]", record)
+    kind = members.get("type")
+    if not isinstance(kind, str):
+        message = "no type" if kind is None else "type is not text"
+        raise BadRowError(message)
+    return Row(
+        type=kind,
+        seq=_whole(members.get("seq", members.get("seq0"))),
+        time=_number(members.get("time", members.get("time0"))),
+        appended=_is_append(members.get("surfaceOp")),
+        sources=_expand(members.get("sourceEventSeqs")),
+        raw=None,
+        value=members.get("data"),
+    )
+
+
+def _whole(value: object) -> int | None:
+    if is_number(value) and float(cast("float", value)).is_integer():
+        return int(cast("float", value))
+    return None
+
+
+def _number(value: object) -> float | None:
+    return cast("float", value) if is_number(value) else None
+
+
+def _is_append(surface_op: object) -> bool:
+    """Tell an addition from a rewrite; old files say nothing, and mean an addition."""
+    return surface_op is None or surface_op == "append"
+
+
+_LONGEST_RUN = 1_000_000
+"""A packed run of source seqs longer than this is no log's; only its ends are kept."""
+
+
+def _expand(sources: object) -> tuple[int, ...]:
+    if not isinstance(sources, list):
+        return ()
+    seqs: list[int] = []
+    for item in cast("list[object]", sources):
+        single = _whole(item)
+        if single is not None:
+            seqs.append(single)
+        elif isinstance(item, list):
+            ends = [_whole(end) for end in cast("list[object]", item)]
+            if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
+                first, last = ends[0], ends[1]
+                seqs.extend(range(first, last + 1) if last - first <= _LONGEST_RUN else (first, last))
+    return tuple(seqs)

@@ -1,0 +1,133 @@
+"""One session file, from bytes to facts, with its row of the read report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from analysis.sessions.decode import NOTES, TORN, Limits, LineReader, Unreadable
+from analysis.sessions.facts import Fact, FactBuilder, ResultSource, SessionFacts
+from analysis.sessions.find import SessionFile
+from analysis.sessions.header import NEWEST_VERSION, Header, HeaderError, parse_header
+from analysis.sessions.report import ReadDefect, ReadReport, ReadState
+from analysis.sessions.rows import BadRowError, parse_row
+from breaker.rulesets import DEFAULT_RULESET, Ruleset
+
+__all__ = ["SessionReader", "read_header"]
+
+_DEFAULT_LIMITS = Limits()
+
+
+def read_header(file: SessionFile, limits: Limits = _DEFAULT_LIMITS) -> Header | None:
+    """Read a file's header alone; None where it has none that can be read."""
+    try:
+        for line in LineReader(file, limits=limits):
+            return parse_header(line.data)
+    except (Unreadable, HeaderError):
+        return None
+    return None
+
+
+class SessionReader:
+    """Reads one session file once: iterate `facts()` to its end, then look at `session` and `report`."""
+
+    def __init__(
+        self,
+        file: SessionFile,
+        ruleset: Ruleset = DEFAULT_RULESET,
+        *,
+        source: ResultSource = "rebuilt",
+        digests: bool = False,
+        limits: Limits = _DEFAULT_LIMITS,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> None:
+        self.file = file
+        self.report = ReadReport(shown=file.shown, size=file.size)
+        self.session: SessionFacts | None = None
+        """None until the header has been read, and where it cannot be."""
+        self._ruleset = ruleset
+        self._source: ResultSource = source
+        self._digests = digests
+        self._lines = LineReader(file, limits=limits, on_bytes=on_bytes)
+
+    def facts(self) -> Iterator[Fact]:
+        """Give out the session's facts in order. Never raises for what is in the file; the report tells."""
+        if self.file.note is not None:
+            self.report.notes.append(self.file.note)
+        builder: FactBuilder | None = None
+        refused = False
+        try:
+            for line in self._lines:
+                self.report.lines = line.number
+                if builder is None:
+                    builder = self._begin(line.data, line.number, line.offset, line.frame)
+                    if builder is None:
+                        refused = True
+                        break
+                    continue
+                try:
+                    builder.add(parse_row(line.data))
+                except BadRowError as error:
+                    self.report.lost_rows += 1
+                    defect = ReadDefect("row", str(error), line.number, line.offset, line.frame, len(line.data))
+                    self.report.add(defect)
+                yield from builder.drain()
+        except Unreadable as error:
+            self.report.add(ReadDefect("unreadable", error.message, lost_bytes=self.file.size))
+            refused = True
+            self.report.state = "corrupt"
+        if builder is not None:
+            yield from builder.finish()
+        self._conclude(refused=refused)
+
+    def _begin(self, data: bytes, number: int, offset: int, frame: int | None) -> FactBuilder | None:
+        report = self.report
+        try:
+            header = parse_header(data)
+        except HeaderError as error:
+            report.state = "corrupt"
+            report.add(ReadDefect("header", str(error), number, offset, frame, self.file.size))
+            return None
+        if self._lines.defects and any(defect.kind not in NOTES for defect in self._lines.defects):
+            report.state = "corrupt"
+            message = "what stood before the first readable line is lost, and the header with it"
+            report.add(ReadDefect("header", message, number, offset, frame))
+            return None
+        report.session_id = header.session_id
+        report.version = header.version
+        if header.version > NEWEST_VERSION:
+            report.state = "unsupported"
+            report.add(ReadDefect("version", f"format version {header.version} is newer than this tool reads", number))
+            return None
+        if header.session_id is None:
+            report.notes.append("the header has no session id")
+        if self.file.generation is not None and self.file.generation != header.version:
+            report.notes.append(
+                f"the header says version {header.version}, the file name {self.file.generation}; the header holds"
+            )
+        builder = FactBuilder(header, report, self._ruleset, source=self._source, digests=self._digests)
+        self.session = builder.session
+        return builder
+
+    def _conclude(self, *, refused: bool) -> None:
+        report = self.report
+        report.expanded = self._lines.expanded_bytes
+        torn = lost = False
+        for defect in self._lines.defects:
+            if defect.kind in NOTES:
+                report.notes.append(defect.message)
+                continue
+            torn = torn or defect.kind == TORN
+            lost = lost or defect.kind != TORN
+            report.add(
+                ReadDefect(defect.kind, defect.message, defect.line, defect.byte, defect.frame, defect.lost_bytes)
+            )
+        if refused:
+            return
+        report.state = self._state(torn=torn, lost=lost or report.lost_rows > 0)
+
+    def _state(self, *, torn: bool, lost: bool) -> ReadState:
+        if self.session is None:
+            return "corrupt" if torn or lost else "empty"
+        if lost:
+            return "partial"
+        return "torn" if torn else "ok"
