@@ -25,19 +25,32 @@ from breaker.engine import (
     Settlement,
     measure_rank,
 )
-from breaker.failure import Classification, Failure, classify
+from breaker.failure import Classification, Failure, classify, describe
 from breaker.measures import Call, MeasuredCall, Measurer, is_shell_tool, is_url_tool, kind_of
-from breaker.rulesets import DEFAULT_RULESET, RULESETS, Ruleset, UnknownRulesetError, ruleset_named
+from breaker.messages import Messages, Notice
+from breaker.rulesets import (
+    DEFAULT_RULESET,
+    RULESETS,
+    Ruleset,
+    ShellHttpRules,
+    UnknownRulesetError,
+    differences,
+    predecessor,
+    ruleset_named,
+)
 from breaker.settings import Settings, SettingsError
+from breaker.shellhttp import LOOPBACK, Candidate, ShellHttpPolicy, Verdict, this_machine
 from breaker.version import __version__
 
 __all__ = [
     "DEFAULT_RULESET",
+    "LOOPBACK",
     "RULESETS",
     "Advisory",
     "Ask",
     "Breaker",
     "Call",
+    "Candidate",
     "Classification",
     "Decision",
     "Failure",
@@ -45,16 +58,25 @@ __all__ = [
     "Hit",
     "MeasuredCall",
     "Measurer",
+    "Messages",
+    "Notice",
     "Ruleset",
     "Settings",
     "SettingsError",
     "Settlement",
+    "ShellHttpPolicy",
+    "ShellHttpRules",
     "UnknownRulesetError",
+    "Verdict",
     "__version__",
     "classify",
+    "describe",
+    "differences",
     "is_shell_tool",
     "is_url_tool",
     "kind_of",
     "measure_rank",
+    "predecessor",
     "ruleset_named",
+    "this_machine",
 ]

@@ -13,7 +13,7 @@ Pure and synchronous; a call costs the number of its measures, not of the window
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from breaker.ecmascript import units_prefix
@@ -21,6 +21,7 @@ from breaker.failure import Classification, Failure, classify
 from breaker.measures import Call, MeasuredCall, Measurer, is_shell_tool, kind_of, shell_command
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
 from breaker.settings import Settings
+from breaker.shellhttp import LOOPBACK, ShellHttpPolicy
 from breaker.window import AgentState
 
 __all__ = [
@@ -102,6 +103,8 @@ class Decision:
     refused: bool = False
     """Denied, and every blocking measure had been refused by the operator before."""
     advisory: Advisory | None = None
+    shell_http: bool = False
+    """The shell-HTTP policy refuses the command, or would have under observation."""
 
     @property
     def withheld(self) -> bool:
@@ -118,19 +121,37 @@ class Settlement:
 
 
 _UNTRACKED = Decision(action="allow")
+_SHELL_HTTP_REFUSED = Decision(action="deny-shell-http", shell_http=True)
 _NOTHING_SETTLED = Settlement(failure=None, advisory=None)
 
 
 class Breaker:
-    """The guard of one agent, under one set of settings and one ruleset."""
+    """The guard of one agent, under one set of settings and one ruleset.
 
-    def __init__(self, settings: Settings | None = None, ruleset: Ruleset = DEFAULT_RULESET) -> None:
+    Args:
+        settings: the effective settings; the ruleset's defaults where none are given.
+        ruleset: the release to be.
+        shell_http: whether the guard's own fetch tool is there, so that the shell-HTTP policy is engaged (if the
+            ruleset has one and `blockShellHttp` is on).
+        machine: the names and addresses that mean this machine to ssh and its kin.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        ruleset: Ruleset = DEFAULT_RULESET,
+        *,
+        shell_http: bool = False,
+        machine: frozenset[str] = LOOPBACK,
+    ) -> None:
         self.settings = Settings.from_config({}, ruleset) if settings is None else settings
         self.ruleset = ruleset
         self.measurer = Measurer(self.settings, ruleset)
         self._caps: dict[str, float | None] = {}
         self._by_kind = not any(":" in key for key in self.settings.limits)
         self._state = AgentState(self.settings.window)
+        engaged = shell_http and ruleset.shell_http is not None and self.settings.block_shell_http is True
+        self._shell_http = ShellHttpPolicy(self.settings, ruleset, machine) if engaged else None
 
     # -- the steps of a call -------------------------------------------------------------------------------------
 
@@ -164,9 +185,18 @@ class Breaker:
         return Decision(action="ask-declined", hits=ask.hits, blocking=ask.blocking)
 
     def guard(self, call: MeasuredCall, approved: Ask | None = None) -> Decision:
-        """Decide a call and record it. An approved ask frees its measures for the rest of the turn."""
+        """Decide a call and record it. An approved ask frees its measures for the rest of the turn.
+
+        A shell fetch is refused before anything is counted. As released, an approval that such a refusal overtakes is
+        lost: its measures are refused and recorded as if the operator had declined.
+        """
         if not call.tracked:
             return _UNTRACKED
+        if self._shell_http is not None and self.refuses_shell_http(call):
+            if approved is None:
+                return _SHELL_HTTP_REFUSED
+            self.decline(call, approved)
+            return replace(_SHELL_HTTP_REFUSED, hits=approved.hits, blocking=approved.blocking)
         if approved is not None:
             self._state.exempt.update(hit.measure for hit in approved.blocking)
         hits = self._hits(call)
@@ -189,8 +219,9 @@ class Breaker:
         blocking = self._blocking(hits)
         advisory = self._advisory(call)
         self._commit(call, ())
-        action: Action = "observed" if blocking else "allow"
-        return Decision(action=action, hits=hits, blocking=blocking, advisory=advisory)
+        shell_http = self.refuses_shell_http(call)
+        action: Action = "observed" if blocking or shell_http else "allow"
+        return Decision(action=action, hits=hits, blocking=blocking, advisory=advisory, shell_http=shell_http)
 
     def settle(self, call: MeasuredCall, failure: Failure | None, text: str = "") -> Settlement:
         """Take a call's outcome into the streaks of its measures and return the advisory it earns, if any.
@@ -224,6 +255,11 @@ class Breaker:
         shell = is_shell_tool(call.name)
         command = shell_command(call) if shell else ""
         return classify(result, shell=shell, command=command, ruleset=self.ruleset)
+
+    def refuses_shell_http(self, call: MeasuredCall) -> bool:
+        """Tell whether the shell-HTTP policy, where it is engaged, refuses a tracked call. Changes nothing."""
+        policy = self._shell_http
+        return policy is not None and call.command is not None and call.tracked and policy.refuses(call.command)
 
     # -- what a caller may look at -------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ __all__ = [
     "Failure",
     "asks_for_status",
     "classify",
+    "describe",
     "result_text",
 ]
 
@@ -249,3 +250,42 @@ def _write_out_values(tokens: Sequence[str]) -> list[str]:
         elif token.startswith("-w"):
             values.append(token[2:])
     return values
+
+
+_DESCRIPTIONS = {
+    "exit": ("command exited {}", "command exited non-zero"),
+    "http": ("request returned HTTP {}", "request returned an error status"),
+    "timeout": ("call timed out ({})", "call timed out"),
+    "signal": ("command killed by signal {}", "command killed"),
+    "sandbox": ("sandbox denied the operation ({})", "sandbox denied the operation"),
+    "error": ("call raised an error ({})", "call raised an error"),
+    "exception": ("script raised {}", "script raised an uncaught exception"),
+    "curl": ("curl failed (code {})", "curl failed"),
+}
+"""What the guard says of a failure, by reason: with a detail, and without one."""
+_PADDED_DESCRIPTIONS = {
+    **_DESCRIPTIONS,
+    "exit": ("command exited {}", "command exited"),
+    "http": ("request returned HTTP {}", "request returned"),
+    "timeout": ("call timed out ( {})", "call timed out"),
+    "sandbox": ("sandbox denied the operation ( {})", "sandbox denied the operation"),
+    "error": ("call raised an error ( {})", "call raised an error"),
+    "exception": ("script raised  {}", "script raised an uncaught exception"),
+    "curl": ("curl failed (code  {})", "curl failed"),
+}
+_UNDESCRIBED = "the call failed"
+
+
+def describe(failure: Failure | None, ruleset: Ruleset = DEFAULT_RULESET) -> str:
+    """Say in a few words why a call failed, as the guard's messages do; empty for no failure.
+
+    Releases differ: 0.5.0 and 0.5.1 double a space before the detail, and from 0.6 on a failure of curl has no words
+    of its own.
+    """
+    if failure is None:
+        return ""
+    descriptions = _PADDED_DESCRIPTIONS if ruleset.descriptions_padded else _DESCRIPTIONS
+    if failure.reason in ruleset.undescribed_reasons or failure.reason not in descriptions:
+        return _UNDESCRIBED
+    with_detail, without = descriptions[failure.reason]
+    return with_detail.format(failure.detail) if failure.detail else without

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from breaker.ecmascript import LINE_TERMINATORS, canonical_json
@@ -66,6 +66,8 @@ class MeasuredCall:
     tracked: bool
     local: bool
     """It names at least one URL and all of them are local (never so under `localHosts: allow`)."""
+    command: str | None = field(default=None, compare=False, repr=False)
+    """The command of a shell call, for the shell-HTTP policy; None for every other tool."""
 
 
 def _first_given(*values: object) -> object:
@@ -131,8 +133,10 @@ class Measurer:
         """Compute the measures of a call, without duplicates, in order; of an untracked call too."""
         measures = [f"exact:{call.name}:{canonical_json(self._without_decoys(call))}"]
         local = False
+        command = None
         if is_shell_tool(call.name):
-            local = self._add_shell(measures, shell_command(call))
+            command = shell_command(call)
+            local = self._add_shell(measures, command)
         elif is_url_tool(call.name):
             local = self._add_url_tool(measures, call.arguments)
         return MeasuredCall(
@@ -140,6 +144,7 @@ class Measurer:
             measures=tuple(dict.fromkeys(measures)),
             tracked=self.is_tracked(call.name),
             local=local and not self._relax_local,
+            command=command,
         )
 
     def _without_decoys(self, call: Call) -> dict[str, object]:

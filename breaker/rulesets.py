@@ -163,8 +163,7 @@ _0_8 = replace(
 )
 
 RULESETS: dict[str, Ruleset] = {
-    ruleset.name: ruleset
-    for ruleset in (_FIRST, _0_5_1, _0_5_2, _0_5_3, _0_6_1, _0_7_0, _0_8_2, _0_8_3, _0_8_7, _0_8)
+    ruleset.name: ruleset for ruleset in (_FIRST, _0_5_1, _0_5_2, _0_5_3, _0_6_1, _0_7_0, _0_8_2, _0_8_3, _0_8_7, _0_8)
 }
 """Every ruleset by name, oldest first; each states only what it changes of the one before."""
 

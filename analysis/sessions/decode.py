@@ -8,12 +8,13 @@ damaged frame are told apart, reading goes on after damage, and no step yields m
 import io
 import json
 import os
+import re
 import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import IO, Final
 
@@ -96,9 +97,12 @@ _BLOCK_HEADER: Final = 3
 _BLOCK_LARGEST: Final = 128 * _KIBI
 _BLOCK_RLE: Final = 1
 _BLOCK_RESERVED: Final = 3
+_ZEROS: Final = re.compile(rb"\0+")
 # The search for a frame after damage tries places that are none; this bounds what all failures of one file may cost.
 _SEARCH_BUDGET: Final = _GIBI
 _SEARCH_STEP_COST: Final = 64 * _KIBI
+# Of one kind, this many defects are told one by one; the rest share one entry, or a hostile file could fill memory.
+_DEFECTS_OF_A_KIND: Final = 1000
 _DECOMPRESSOR_PREFIX: Final = "zstd decompressor error: "
 
 _READ_FAULTS: Final = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
@@ -174,6 +178,8 @@ class LineReader:
     `on_bytes` is told how many more bytes of the file were read. A compressed frame whose checksum fails gives no
     lines at all; the lines of a cut last frame, which has lost its checksum, are used.
 
+    Of one kind at most a thousand defects are told one by one; one more entry sums up the rest.
+
     After (and while) iterating: `defects`, `bytes_read` of the file (for a member of an archive: of the unpacked
     member), `expanded_bytes` of text, `frames` met, `is_zstd` by content.
     """
@@ -195,7 +201,9 @@ class LineReader:
         self._started: bool = False
         self._stopped: bool = False
         self._source: _Source | None = None
-        self._splitter: _Splitter = _Splitter(self.limits.max_line, self.defects.append)
+        self._counts: dict[str, int] = {}
+        self._shared: dict[str, int] = {}
+        self._splitter: _Splitter = _Splitter(self.limits.max_line, self._report)
 
     @property
     def bytes_read(self) -> int:
@@ -211,15 +219,13 @@ class LineReader:
     def _read(self) -> Iterator[Line]:
         with ExitStack() as stack:
             stream, size, descriptor = _open(self.file, stack)
-            source = _Source(stream, size, self.defects.append, self._on_bytes)
+            source = _Source(stream, size, self._report, self._on_bytes)
             self._source = source
             if size:
                 self.is_zstd = _holds_zstd(source, named_so=self.file.compressed)
                 if self.is_zstd != self.file.compressed:
                     said, found = ("zstd", "plain text") if self.file.compressed else ("plain text", "zstd")
-                    self.defects.append(
-                        Defect(ENCODING, f"the name says {said}, the content is {found}", None, 0, None, 0)
-                    )
+                    self._report(Defect(ENCODING, f"the name says {said}, the content is {found}", None, 0, None, 0))
                 yield from self._compressed(source) if self.is_zstd else self._plain(source)
             if descriptor is not None:
                 self._note_growth(size, descriptor)
@@ -231,7 +237,22 @@ class LineReader:
             return
         if grown > 0:
             message = f"the file grew by {grown} bytes while it was read; the first {size} were read"
-            self.defects.append(Defect(GROWING, message, None, size, None, 0))
+            self._report(Defect(GROWING, message, None, size, None, 0))
+
+    def _report(self, defect: Defect) -> None:
+        count = self._counts.get(defect.kind, 0) + 1
+        self._counts[defect.kind] = count
+        if count <= _DEFECTS_OF_A_KIND:
+            self.defects.append(defect)
+            return
+        if count == _DEFECTS_OF_A_KIND + 1:
+            self._shared[defect.kind] = len(self.defects)
+            self.defects.append(defect)
+            return
+        place = self._shared[defect.kind]
+        first = self.defects[place]
+        message = f"{count - _DEFECTS_OF_A_KIND} more defects of this kind, of which this is the first"
+        self.defects[place] = replace(first, message=message, lost_bytes=first.lost_bytes + defect.lost_bytes)
 
     # Text to lines
 
@@ -246,15 +267,13 @@ class LineReader:
     def _report_stop(self, unread: int, byte: int, frame: int | None) -> None:
         message = f"the text goes on beyond the limit of {self.limits.max_expanded} bytes; reading stopped there"
         line = self._splitter.number + 1
-        self.defects.append(Defect(EXPANDED_TOO_FAR, message, line, byte, frame, unread))
+        self._report(Defect(EXPANDED_TOO_FAR, message, line, byte, frame, unread))
 
     def _plain(self, source: "_Source") -> Iterator[Line]:
         at = 0
         while at < source.end and not self._stopped:
             index = source.load(at, 1)
             text = source.window[index:] if index else source.window
-            if not text:
-                break
             at += len(text)
             yield from self._take(text, None)
         if self._stopped:
@@ -266,7 +285,7 @@ class LineReader:
             yield rest
         elif rest is not None:
             message = f"the last line has no line feed; its {rest.size} bytes are lost"
-            self.defects.append(Defect(TORN, message, rest.number, rest.offset, None, rest.size))
+            self._report(Defect(TORN, message, rest.number, rest.offset, None, rest.size))
 
     # Frames to text
 
@@ -287,8 +306,8 @@ class LineReader:
             skipped = None
             if walk.state in (_State.BAD, _State.TORN):
                 following = walker.following(walk)
-                if walk.state is _State.BAD or following < source.end:
-                    yield from self._gap(walk, following, source)
+                if walk.state is _State.BAD or following < source.end or walker.has_given_up:
+                    yield from self._gap(walk, following, walker)
                     at = following
                     continue
                 torn = walk
@@ -321,16 +340,21 @@ class LineReader:
                 break
         return walk, held
 
-    def _gap(self, walk: "_Walk", following: int, source: "_Source") -> Iterator[Line]:
+    def _gap(self, walk: "_Walk", following: int, walker: "_FrameWalker") -> Iterator[Line]:
         """Account for a damaged stretch of the file, and for the line it cut."""
         line = self._splitter.cut()
         if line is not None:
             yield line
         lost = following - walk.start
-        whither = "reading goes on after it" if following < source.end else "no frame follows"
-        fault = walk.fault or "the frame goes on beyond the end of the file, yet others follow"
+        if not walker.is_end(following):
+            whither = "reading goes on after it"
+        elif walker.has_given_up:
+            whither = "the search for a sound frame was given up"
+        else:
+            whither = "no sound frame follows"
+        fault = walk.fault or "the frame goes on beyond the end of the file"
         message = f"{fault}; {lost} bytes are lost, {whither}"
-        self.defects.append(Defect(FRAME, message, self._splitter.number + 1, walk.start, self.frames, lost))
+        self._report(Defect(FRAME, message, self._splitter.number + 1, walk.start, self.frames, lost))
         self.frames += 1
 
     def _finish_compressed(self, torn: "_Walk | None") -> Iterator[Line]:
@@ -347,13 +371,13 @@ class LineReader:
                 message += f", {rest.size} bytes of text are an unfinished line"
             line = self._splitter.number + (1 if rest is None else 0)
             lost = undecoded + (0 if rest is None else rest.size)
-            self.defects.append(Defect(TORN, message, line, torn.start, self.frames - 1, lost))
+            self._report(Defect(TORN, message, line, torn.start, self.frames - 1, lost))
         elif rest is not None:
             message = f"the last line has no line feed; its {rest.size} bytes are lost"
-            self.defects.append(Defect(TORN, message, rest.number, None, rest.frame, rest.size))
+            self._report(Defect(TORN, message, rest.number, None, rest.frame, rest.size))
         if self.frames == 1 and self._splitter.number > 1:
             message = "the whole log is one frame; the harness writes its header line as a frame of its own"
-            self.defects.append(Defect(SINGLE_FRAME, message, None, 0, 0, 0))
+            self._report(Defect(SINGLE_FRAME, message, None, 0, 0, 0))
 
 
 def _open(file: SessionFile, stack: ExitStack) -> tuple[IO[bytes], int, int | None]:
@@ -660,6 +684,11 @@ class _FrameWalker:
         self._decompressor: zstandard.ZstdDecompressor = zstandard.ZstdDecompressor(max_window_size=allowed)
         self._budget: int = _SEARCH_BUDGET
 
+    @property
+    def has_given_up(self) -> bool:
+        """Tell whether so much was searched in vain that frames after damage are looked for no more."""
+        return self._budget <= 0
+
     def texts(self, walk: _Walk) -> Iterator[bytes]:
         """Give the text of the frame at `walk.start`, at most 128 KiB at once, and fill `walk`.
 
@@ -713,6 +742,10 @@ class _FrameWalker:
             if kind == _BLOCK_RLE:
                 length = 1
             length += _BLOCK_HEADER + (trailer if last else 0)
+            zeros = None if word else _ZEROS.match(window, index)
+            if zeros is not None:
+                # Zeros, as a crash can leave them at the end, are a run of empty blocks; one by one they take long.
+                length = (zeros.end() - index) // _BLOCK_HEADER * _BLOCK_HEADER
             index = source.load(fed, skip + length)
             piece = source.window[index : index + skip + length]
             if len(piece) < skip + length:
@@ -794,6 +827,10 @@ class _FrameWalker:
             self._budget -= walk.reached - at + walk.produced
         return at
 
+    def is_end(self, at: int) -> bool:
+        """Tell whether nothing is left from `at` on."""
+        return at >= self._source.end
+
     def _may_begin(self, at: int) -> bool:
         index = self._source.load(at, len(_MAGIC))
         head = self._source.window[index : index + len(_MAGIC)]
@@ -815,7 +852,7 @@ class _FrameWalker:
         return stop
 
     def _is_sound(self, at: int) -> bool:
-        if self._budget <= 0:
+        if self.has_given_up:
             return False
         walk = _Walk(at)
         for _ in self.texts(walk):

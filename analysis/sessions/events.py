@@ -92,6 +92,7 @@ class UserMessage:
     breaker_notice: bool
     """The guard's own notice, a sign that the session was recorded under it."""
     text: str
+    message_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ class AssistantMessage:
     """Input, cache reads and output together; None where no usage was recorded."""
     model: str | None
     text: str
+    message_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +258,12 @@ def _user_message(row: Row) -> Event:
     notice = kind == "plugin:dsh-repeat-tool-breaker" or (
         kind == "plugin" and source.get("plugin") == "repeat-tool-breaker"
     )
-    return UserMessage(human=kind == "user", breaker_notice=notice, text=_block_texts(message.get("content")))
+    return UserMessage(
+        human=kind == "user",
+        breaker_notice=notice,
+        text=_block_texts(message.get("content")),
+        message_id=_text(message.get("id")),
+    )
 
 
 _TOKEN_BUCKETS = ("inputTokens", "cacheReadTokens", "outputTokens")
@@ -273,7 +280,10 @@ def _assistant_message(row: Row) -> Event:
             tokens = (tokens or 0) + count
     source = _mapping(message.get("source", data.get("provenance")))
     return AssistantMessage(
-        tokens=tokens, model=_text_or_none(source.get("model")), text=_block_texts(message.get("content"))
+        tokens=tokens,
+        model=_text_or_none(source.get("model")),
+        text=_block_texts(message.get("content")),
+        message_id=_text(message.get("id")),
     )
 
 

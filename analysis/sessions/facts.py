@@ -83,11 +83,15 @@ class CallFact:
 
 @dataclass(frozen=True, slots=True)
 class SettleFact:
-    """A call's result stands here."""
+    """A call's result stands here, whatever became of the call."""
 
     fact: CallFact
     seq: int
     time: float | None
+    is_error: bool
+    """The flag as recorded."""
+    text: str
+    """The result's text; not kept longer than the fact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,7 @@ class SessionFacts:
     fork: bool = False
     imported: bool = False
     digests: list[bytes] = field(default_factory=list[bytes])
-    """One digest per own message, call and result, where asked for."""
+    """One digest per own message, call and result, where asked for: what stays the same through a migration."""
 
 
 @dataclass(slots=True)
@@ -335,7 +339,7 @@ class FactBuilder:
                 self._spoken_since_human = True
                 if event.model is not None and event.model not in self.session.models:
                     self.session.models.append(event.model)
-                self._digest(row, "assistant", event.text)
+                self._digest(row, "assistant", event.message_id, event.text)
                 self._queue.append(MessageFact(seq=seq, time=row.time, tokens=event.tokens))
             case StepStart():
                 self._queue.append(StepFact(seq=seq, time=row.time, recorded_turn=event.turn, step=event.step))
@@ -356,7 +360,7 @@ class FactBuilder:
                     self.session.models.append(event.model)
 
     def _user_message(self, seq: int, row: Row, message: UserMessage) -> None:
-        self._digest(row, "user", message.text)
+        self._digest(row, "user", message.message_id, message.text)
         if message.breaker_notice:
             self.session.recorded_under_breaker = True
         if not message.human:
@@ -421,7 +425,8 @@ class FactBuilder:
         blocked = self._hook_blocks_next_result
         self._hook_blocks_next_result = False
         if self._digests:
-            self._digest(row, "result", str(result.is_error), result_text({"content": result.content}))
+            text = result_text({"content": result.content})
+            self._digest(row, "result", result.message_id, str(result.is_error), text)
         pending = self._join(row, result)
         if pending is None:
             self._unjoined(row, result)
@@ -435,7 +440,10 @@ class FactBuilder:
             self.session.recorded_under_breaker = True
         pending.fact.outcome = outcome
         pending.fact.resolved = True
-        self._queue.append(SettleFact(fact=pending.fact, seq=seq, time=row.time))
+        text = result_text({"content": result.content})
+        self._queue.append(
+            SettleFact(fact=pending.fact, seq=seq, time=row.time, is_error=result.is_error is True, text=text)
+        )
 
     def _join(self, row: Row, result: ResultEvent) -> _OpenCall | None:
         """Find the call a result belongs to: by the seq it follows from, else the oldest open one of its key."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from breaker.ecmascript import WHITESPACE, trim
-from breaker.shell import tokenize
+from breaker.shell import first_verb, tokenize
 from breaker.shellhttp.rewrite import split_commands, strip_trivia
 
 __all__ = ["Found", "collect", "program_of"]
@@ -41,7 +41,8 @@ class Found(NamedTuple):
     text: str
     how: str
     """How it was found, in words."""
-    words: tuple[str, ...]
+    words: list[str]
+    verb: str
 
 
 def program_of(word: str) -> str:
@@ -49,7 +50,9 @@ def program_of(word: str) -> str:
     return word[max(word.rfind("/"), word.rfind("\\")) + 1 :].lower()
 
 
-def collect(text: str, *, quotes_respected: bool, is_closed: Callable[[Found], bool] | None) -> tuple[list[Found], bool]:
+def collect(
+    text: str, *, quotes_respected: bool, is_closed: Callable[[Found], bool] | None
+) -> tuple[list[Found], bool]:
     """Collect every candidate of a text, outermost first, and tell whether all of them were opened.
 
     Args:
@@ -77,7 +80,8 @@ def collect(text: str, *, quotes_respected: bool, is_closed: Callable[[Found], b
             candidate = strip_trivia(piece)
             if not candidate or candidate in found:
                 continue
-            item = Found(candidate, how, tuple(tokenize(candidate)))
+            words = tokenize(candidate)
+            item = Found(candidate, how, words, first_verb(words))
             found[candidate] = item
             if depth < _DEEPEST and not (is_closed is not None and is_closed(item)):
                 opened.extend((nested, told, depth + 1) for nested, told in _nested(item, hosts))
@@ -123,7 +127,7 @@ def _substitutions(text: str) -> Iterator[str]:
         yield text[start:]
 
 
-def _after_options(words: tuple[str, ...]) -> tuple[str, ...]:
+def _after_options(words: list[str]) -> list[str]:
     position = 1
     while position < len(words) and words[position].startswith("-"):
         option = words[position]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from breaker.ecmascript import LINE_TERMINATORS, WHITESPACE
 from breaker.rulesets import DEFAULT_RULESET, Ruleset, ShellHttpRules
@@ -16,7 +15,6 @@ from breaker.shellhttp.rewrite import (
     drop_data_values,
     is_code_verb,
     split_commands,
-    strip_trivia,
     substitute_variables,
     without_inert_heredocs,
 )
@@ -24,9 +22,7 @@ from breaker.urls import Address, extract_urls, normalise_url
 
 __all__ = ["LOOPBACK", "Candidate", "ShellHttpPolicy", "Verdict", "this_machine"]
 
-LOOPBACK = frozenset(
-    {"localhost", "ip6-localhost", "ip6-loopback", "localhost.localdomain", "::1", "0.0.0.0", "::"}
-)
+LOOPBACK = frozenset({"localhost", "ip6-localhost", "ip6-loopback", "localhost.localdomain", "::1", "0.0.0.0", "::"})
 """The names and addresses every machine calls itself; the whole of 127.* comes on top, unasked."""
 
 _LOOPBACK_NETWORK = "127."
@@ -105,7 +101,7 @@ def this_machine(names: Iterable[str]) -> frozenset[str]:
 
 
 class ShellHttpPolicy:
-    """The shell-HTTP rules of one release under one set of settings. Pure; commands in, verdicts out.
+    """The shell-HTTP rules of one release under one set of settings: commands in, verdicts out.
 
     Args:
         settings: `blockLocalHttp`, the release's list of programs, `localHosts` and `hostAliases` steer it.
@@ -123,8 +119,7 @@ class ShellHttpPolicy:
         self._blocks_local = settings.block_local_http is True
         self._blocked = frozenset(settings.shell_http_block or ())
         self._allowed = frozenset(settings.shell_http_allow or ())
-        self.refuses = lru_cache(maxsize=_VERDICTS_KEPT)(self._refuses)
-        """Tell whether a command is refused; recent answers are kept."""
+        self._known: dict[str, bool] = {}
 
     def verdict(self, command: str) -> Verdict:
         """Judge a command and say why.
@@ -136,8 +131,14 @@ class ShellHttpPolicy:
             return Verdict(refused=False, why=f"ruleset {self._ruleset.name} has no shell-HTTP policy")
         return self._by_destination(command) if rules.by_destination else self._by_command(command, rules)
 
-    def _refuses(self, command: str) -> bool:
-        return self.verdict(command).refused
+    def refuses(self, command: str) -> bool:
+        """Tell whether a command is refused; the latest answers are kept, for agents that repeat themselves."""
+        known = self._known.get(command)
+        if known is None:
+            if len(self._known) >= _VERDICTS_KEPT:
+                self._known.clear()
+            known = self._known[command] = self.verdict(command).refused
+        return known
 
     # -- by destination (0.6) --------------------------------------------------------------------------------------
 
@@ -191,11 +192,14 @@ class ShellHttpPolicy:
         stripped = [_without_data(item) if rules.data_values_dropped else item.text for item in found]
         judged = [self._judge(item, bare, rules) for item, bare in zip(found, stripped, strict=True)]
         if not any(fetches for fetches, _ in judged):
-            candidates = [Candidate(item.text, item.how, what) for item, (_, what) in zip(found, judged, strict=True)]
-            return Verdict(refused=False, why="nothing in it fetches", candidates=tuple(candidates), complete=complete)
+            looked_at = tuple(
+                Candidate(item.text, item.how, what) for item, (_, what) in zip(found, judged, strict=True)
+            )
+            why = "nothing in it fetches" if complete else "nothing that was opened in it fetches"
+            return Verdict(refused=False, why=why, candidates=looked_at, complete=complete)
         passes = None if self._blocks_local else self._passes_whole(text, stripped, rules)
         decided: str | None = None
-        candidates = []
+        candidates: list[Candidate] = []
         for item, bare, (fetches, what) in zip(found, stripped, judged, strict=True):
             told, decides = what, False
             if fetches and passes is None:
@@ -219,7 +223,7 @@ class ShellHttpPolicy:
 
     def _judge(self, item: Found, bare: str, rules: ShellHttpRules) -> tuple[bool, str]:
         """Tell whether a candidate fetches, and what it is taken for."""
-        verb = first_verb(list(item.words))
+        verb = item.verb
         if rules.remote_clients_skipped and self._goes_elsewhere(item):
             return False, f"`{verb}` to another machine"
         if rules.argument_needed and _is_look_up(item.words):
@@ -235,10 +239,9 @@ class ShellHttpPolicy:
 
     def _goes_elsewhere(self, item: Found) -> bool:
         """Tell whether a candidate is a remote client whose target is not this machine."""
-        verb = first_verb(list(item.words))
-        if verb not in _REMOTE_CLIENTS:
+        if item.verb not in _REMOTE_CLIENTS:
             return False
-        target = _target(item.words, verb)
+        target = _target(item.words, item.verb)
         return not (target in self._machine or target.startswith(_LOOPBACK_NETWORK))
 
     def _addresses(self, text: str) -> list[Address]:
@@ -252,7 +255,7 @@ def _all_local(addresses: Sequence[Address]) -> bool:
 
 
 def _without_data(item: Found) -> str:
-    return item.text if is_code_verb(first_verb(list(item.words))) else drop_data_values(item.text)
+    return item.text if is_code_verb(item.verb) else drop_data_values(item.text)
 
 
 def _is_look_up(words: Sequence[str]) -> bool:

@@ -1,0 +1,332 @@
+"""Many sessions: find them, read and replay each, tell copies apart, add up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from analysis.labels import LABELS, Label, LabelRules
+from analysis.progress import NO_PROGRESS, Progress
+from analysis.replay import STAGES, FailureKey, ReplayPlan, SessionReplay, StageName, replay_session
+from analysis.sessions.decode import Limits
+from analysis.sessions.find import Problem, SessionFile, find_sessions
+from analysis.sessions.header import Header
+from analysis.sessions.outcomes import OUTCOME_KINDS, OutcomeKind
+from analysis.sessions.report import READ_STATES, ReadReport
+from analysis.sessions.session import SessionReader, read_header
+
+__all__ = ["STREAK_STEPS", "CorpusReplay", "Period", "SessionRow", "Totals", "replay_corpus"]
+
+STREAK_STEPS = (2, 3, 4, 5, 8)
+"""The streak lengths the corpus table counts sessions at."""
+
+_NO_LABELS = LabelRules()
+_DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A stretch of time by `createdAt`, in epoch milliseconds: from `since` on, up to and without `until`."""
+
+    since: float | None = None
+    until: float | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Tell whether it leaves anything out."""
+        return self.since is not None or self.until is not None
+
+    def holds(self, created_at: float | None) -> bool:
+        """Tell whether a session of that time is in it; one without a time is in no bounded period."""
+        if created_at is None:
+            return not self.bounded
+        return (self.since is None or created_at >= self.since) and (self.until is None or created_at < self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """One session that counts, and its replay."""
+
+    session_id: str
+    path: str
+    label: Label
+    agent: str
+    """`main` or `subagent`."""
+    version: int
+    project: str | None
+    """The working folder the header names."""
+    models: tuple[str, ...]
+    created_at: float | None
+    recorded_under_breaker: bool
+    read: str
+    notes: tuple[str, ...]
+    replay: SessionReplay
+
+
+@dataclass(slots=True)
+class Totals:
+    """Sums over the sessions that count."""
+
+    turns: int = 0
+    calls: int = 0
+    tracked: int = 0
+    outcomes: Counter[OutcomeKind] = field(default_factory=Counter[OutcomeKind])
+    not_started: int = 0
+    clipped: int = 0
+    truncated: int = 0
+    failed_text_only: int = 0
+    failed_by: Counter[FailureKey] = field(default_factory=Counter[FailureKey])
+    stages: Counter[StageName] = field(default_factory=Counter[StageName])
+    stages_by_kind: dict[str, Counter[StageName]] = field(default_factory=dict[str, Counter[StageName]])
+    sessions_by_kind: Counter[str] = field(default_factory=Counter[str])
+    sessions_by_stage: Counter[StageName] = field(default_factory=Counter[StageName])
+    asks: int = 0
+    denials: int = 0
+    false_rejections: int = 0
+    sessions_with_false_rejection: int = 0
+    streaks: dict[int, int] = field(default_factory=dict[int, int])
+    streaks_by_label: dict[Label, dict[int, int]] = field(default_factory=dict[Label, dict[int, int]])
+
+    @property
+    def settled(self) -> int:
+        """Calls that succeeded or failed in the record."""
+        return self.outcomes["ok"] + self.outcomes["failed"]
+
+    @property
+    def untold(self) -> int:
+        """Tracked calls that no outcome accounts for; 0 by construction."""
+        return self.tracked - sum(self.outcomes[kind] for kind in OUTCOME_KINDS)
+
+    @property
+    def failures_by_count(self) -> list[tuple[FailureKey, int]]:
+        """The kinds of failure, the most frequent first."""
+        return sorted(
+            self.failed_by.items(),
+            key=lambda item: (-item[1], item[0].tool, item[0].reason, item[0].detail, item[0].evidence),
+        )
+
+    def add(self, row: SessionRow) -> None:
+        """Add one session."""
+        replay = row.replay
+        self.turns += replay.turns
+        self.calls += replay.calls
+        self.tracked += replay.tracked
+        self.outcomes.update(replay.outcomes)
+        self.not_started += replay.not_started
+        self.clipped += replay.clipped
+        self.truncated += replay.truncated
+        self.failed_text_only += replay.failed_text_only
+        self.failed_by.update(replay.failed_by)
+        self.stages.update(replay.stages)
+        for kind, stages in replay.stages_by_kind.items():
+            self.stages_by_kind.setdefault(kind, Counter()).update(stages)
+            self.sessions_by_kind[kind] += 1
+        self.sessions_by_stage.update(stage for stage in STAGES if replay.stages[stage])
+        self.asks += replay.asks
+        self.denials += replay.denials
+        self.false_rejections += replay.false_rejections
+        self.sessions_with_false_rejection += replay.false_rejections > 0
+        by_label = self.streaks_by_label.setdefault(row.label, dict.fromkeys(STREAK_STEPS, 0))
+        for step in STREAK_STEPS:
+            reached = replay.streak_length >= step
+            self.streaks[step] = self.streaks.get(step, 0) + reached
+            by_label[step] += reached
+
+
+@dataclass(frozen=True)
+class CorpusReplay:
+    """What a replay of a corpus saw, and what it could not read. Renderings of it cannot disagree."""
+
+    plan: ReplayPlan
+    roots: tuple[str, ...]
+    sessions: tuple[SessionRow, ...]
+    """In the order the files were found."""
+    reports: tuple[ReadReport, ...]
+    """One row for every file, in the same order."""
+    problems: tuple[Problem, ...]
+    """What could not be looked into while searching."""
+    filtered: int
+    """Sessions left out by their time."""
+    warnings: tuple[str, ...]
+
+    @cached_property
+    def totals(self) -> Totals:
+        """The sums over all sessions."""
+        totals = Totals(streaks=dict.fromkeys(STREAK_STEPS, 0))
+        for row in self.sessions:
+            totals.add(row)
+        totals.streaks_by_label = {
+            label: totals.streaks_by_label[label] for label in LABELS if label in totals.streaks_by_label
+        }
+        return totals
+
+    @cached_property
+    def read_counts(self) -> dict[str, int]:
+        """How many files ended in each read state."""
+        counts = Counter(report.state for report in self.reports)
+        return {state: counts[state] for state in READ_STATES}
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk of all files."""
+        return sum(report.size for report in self.reports)
+
+    @property
+    def spotless(self) -> bool:
+        """Tell whether every file is `ok` or an older generation, and nothing was left unsearched."""
+        return not self.problems and all(report.state in {"ok", "superseded"} for report in self.reports)
+
+
+@dataclass(slots=True)
+class _Candidate:
+    file: SessionFile
+    header: Header | None
+    report: ReadReport
+    row: SessionRow | None = None
+    digests: list[bytes] = field(default_factory=list[bytes])
+
+
+def replay_corpus(
+    paths: Sequence[Path],
+    plan: ReplayPlan,
+    *,
+    labels: LabelRules = _NO_LABELS,
+    period: Period | None = None,
+    limits: Limits = _DEFAULT_LIMITS,
+    progress: Progress = NO_PROGRESS,
+) -> CorpusReplay:
+    """Replay every session found under the given paths.
+
+    Args:
+        paths: sessions roots, projects, session folders, files, exported archives, in any mix.
+        plan: settings, ruleset, policy.
+        labels: what a person knows of the sessions.
+        period: only sessions created in it.
+        limits: bounds on what one file may take.
+        progress: told how many bytes were read.
+
+    Raises:
+        PathMissing: a given path does not exist.
+        LabelConflict: two labels for one session.
+    """
+    found = find_sessions(paths)
+    candidates: list[_Candidate] = []
+    filtered = 0
+    for file in found.files:
+        report = ReadReport(shown=file.shown, size=file.size)
+        header = None
+        if file.superseded_by is None:
+            header = read_header(file, limits)
+            if period is not None and header is not None and not period.holds(header.created_at):
+                filtered += 1
+                continue
+        candidates.append(_Candidate(file, header, report))
+    ids = Counter(candidate.header.session_id for candidate in candidates if candidate.header is not None)
+    progress.start(sum(candidate.file.size for candidate in candidates if candidate.file.superseded_by is None))
+    for candidate in candidates:
+        _read(candidate, plan, ids, labels, limits, progress)
+    _set_aside_copies(candidates)
+    _note_missing_parents(candidates)
+    unused = [f"no session matches {rule.origin} ({rule.glob})" for rule in labels.unused()]
+    return CorpusReplay(
+        plan=plan,
+        roots=tuple(str(path) for path in paths),
+        sessions=tuple(candidate.row for candidate in candidates if candidate.row is not None),
+        reports=tuple(candidate.report for candidate in candidates),
+        problems=found.problems,
+        filtered=filtered,
+        warnings=tuple(unused),
+    )
+
+
+def _read(
+    candidate: _Candidate,
+    plan: ReplayPlan,
+    ids: Counter[str | None],
+    labels: LabelRules,
+    limits: Limits,
+    progress: Progress,
+) -> None:
+    file = candidate.file
+    if file.superseded_by is not None:
+        candidate.report.state = "superseded"
+        candidate.report.notes.append(f"an older generation; {file.superseded_by} counts")
+        return
+    session_id = candidate.header.session_id if candidate.header is not None else None
+    several = session_id is not None and ids[session_id] > 1
+    reader = SessionReader(
+        file,
+        plan.ruleset,
+        source=plan.result_source,
+        digests=several,
+        limits=limits,
+        on_bytes=progress.advance,
+    )
+    replay = replay_session(reader, plan)
+    candidate.report = reader.report
+    session = reader.session
+    if session is None or replay is None:
+        return
+    candidate.digests = session.digests
+    header = session.header
+    candidate.row = SessionRow(
+        session_id=header.session_id or Path(file.folder).name,
+        path=file.shown,
+        label=labels.label_of(header.session_id, file.shown),
+        agent="subagent" if header.subagent else "main",
+        version=header.version,
+        project=header.cwd,
+        models=tuple(session.models),
+        created_at=header.created_at,
+        recorded_under_breaker=session.recorded_under_breaker,
+        read=reader.report.state,
+        notes=(),
+        replay=replay,
+    )
+
+
+def _set_aside_copies(candidates: Sequence[_Candidate]) -> None:
+    """Let one copy of a session count: of the same id, the one whose rows go on where the others end."""
+    by_id: dict[str, list[_Candidate]] = {}
+    for candidate in candidates:
+        if candidate.row is not None and candidate.header is not None and candidate.header.session_id:
+            by_id.setdefault(candidate.header.session_id, []).append(candidate)
+    for session_id, group in by_id.items():
+        if len(group) < 2:
+            continue
+        ordered = sorted(group, key=lambda one: (-len(one.digests), -_version(one), one.file.shown))
+        kept: list[_Candidate] = []
+        for candidate in ordered:
+            original = next((other for other in kept if _is_prefix(candidate.digests, other.digests)), None)
+            if original is None:
+                kept.append(candidate)
+                continue
+            candidate.row = None
+            candidate.report.state = "duplicate"
+            candidate.report.notes.append(f"the same session as {original.file.shown}, which counts")
+        if len(kept) > 1:
+            for candidate in kept:
+                candidate.report.notes.append(f"{len(kept)} different sessions share the id {session_id}")
+
+
+def _version(candidate: _Candidate) -> int:
+    return candidate.header.version if candidate.header is not None else 0
+
+
+def _is_prefix(shorter: Sequence[bytes], longer: Sequence[bytes]) -> bool:
+    return list(longer[: len(shorter)]) == list(shorter)
+
+
+def _note_missing_parents(candidates: Sequence[_Candidate]) -> None:
+    ids = {candidate.header.session_id for candidate in candidates if candidate.header is not None}
+    for candidate in candidates:
+        header = candidate.header
+        if header is None or candidate.row is None:
+            continue
+        if header.is_fork and header.parent not in ids:
+            note = f"its parent {header.parent} is not here: the inherited part counts nowhere"
+            candidate.report.notes.append(note)
+        candidate.row = replace(candidate.row, notes=tuple(candidate.report.notes))

@@ -1,0 +1,241 @@
+"""JSON documents: one rendering of what a command computed, in the fixed names other programs rely on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from analysis.corpus import CorpusReplay, SessionRow, Totals
+from analysis.replay import STAGES, FirstTrip, MeasureCount, ReplayEvent, ReplayPlan, StageName
+from analysis.sessions.report import ReadReport
+from breaker.failure import Failure
+from breaker.measures import KINDS
+from breaker.version import __version__
+
+__all__ = ["BREAKER_DETECTOR", "JsonObject", "event_rows", "head", "rate", "replay_document"]
+
+JsonObject = dict[str, object]
+
+BREAKER_DETECTOR = "breaker"
+"""The name the guard's own events carry."""
+
+_RATE_DIGITS = 6
+_SHELL_HTTP_OFF = "off: this version replays no shell-HTTP policy"
+
+
+def rate(part: int, whole: int) -> float | None:
+    """Return a rate, rounded for reading; its two integers stand beside it. None where there is nothing to divide."""
+    return round(part / whole, _RATE_DIGITS) if whole else None
+
+
+def head(name: str, plan: ReplayPlan, corpus: CorpusReplay) -> JsonObject:
+    """Return what every document begins with: tool, ruleset, policy, settings with their hash, and what was read."""
+    return {
+        "schema": f"breaker/{name}/1",
+        "tool": {"name": "breaker", "version": __version__},
+        "ruleset": plan.ruleset.name,
+        "ruleset_note": plan.ruleset.note,
+        "policy": plan.policy,
+        "shell_http": _SHELL_HTTP_OFF,
+        "result_source": plan.result_source,
+        "settings": plan.settings.as_config,
+        "settings_hash": plan.settings.digest,
+        "corpus": {
+            "roots": list(corpus.roots),
+            "files": len(corpus.reports),
+            "sessions": len(corpus.sessions),
+            "left_out_by_time": corpus.filtered,
+            "bytes": corpus.size,
+            "read": corpus.read_counts,
+        },
+    }
+
+
+def replay_document(corpus: CorpusReplay, *, events: bool) -> JsonObject:
+    """Return the whole replay as one JSON-ready document."""
+    document: JsonObject = {
+        **head("replay", corpus.plan, corpus),
+        "totals": _totals(corpus.totals),
+        "by_kind": _by_kind(corpus.totals),
+        "sessions": [_session(row, corpus.plan) for row in corpus.sessions],
+        "read_report": [_report(report) for report in corpus.reports],
+        "problems": [{"path": problem.shown, "message": problem.message} for problem in corpus.problems],
+        "warnings": list(corpus.warnings),
+    }
+    if events:
+        document["events"] = event_rows(corpus)
+    return document
+
+
+def event_rows(corpus: CorpusReplay) -> list[JsonObject]:
+    """Return every event as a row, session by session, in the order they happened."""
+    return [_event(row, event) for row in corpus.sessions for event in row.replay.events]
+
+
+def _event(row: SessionRow, event: ReplayEvent) -> JsonObject:
+    return {
+        "detector": BREAKER_DETECTOR,
+        "session": row.session_id,
+        "path": row.path,
+        "seq": event.seq,
+        "turn": event.turn,
+        "call": event.call,
+        "tool": event.tool,
+        "stage": event.stage,
+        "track": event.track,
+        "measure": event.measure,
+        "count": event.count,
+        "threshold": event.threshold,
+        "decision": event.decision,
+        "failure": _failure(event.failure),
+    }
+
+
+def _failure(failure: Failure | None) -> JsonObject | None:
+    if failure is None:
+        return None
+    return {"reason": failure.reason, "detail": failure.detail, "evidence": failure.evidence}
+
+
+def _stages(stages: Counter[StageName]) -> JsonObject:
+    return {stage: stages[stage] for stage in STAGES}
+
+
+def _totals(totals: Totals) -> JsonObject:
+    outcomes = totals.outcomes
+    return {
+        "turns": totals.turns,
+        "calls": totals.calls,
+        "tracked": totals.tracked,
+        "ok": outcomes["ok"],
+        "failed": outcomes["failed"],
+        "failed_text_only": totals.failed_text_only,
+        "undecidable": outcomes["undecidable"],
+        "denied": outcomes["denied"],
+        "not_run": outcomes["not-run"],
+        "not_started": totals.not_started,
+        "open": outcomes["open"],
+        "clipped": totals.clipped,
+        "truncated": totals.truncated,
+        "settled": totals.settled,
+        "failure_rate": rate(outcomes["failed"], totals.settled),
+        "failure_rate_without_text": rate(outcomes["failed"] - totals.failed_text_only, totals.settled),
+        "failed_by": [
+            {
+                "tool": key.tool,
+                "reason": key.reason,
+                "detail": key.detail,
+                "evidence": key.evidence,
+                "count": count,
+            }
+            for key, count in totals.failures_by_count
+        ],
+        "events": _stages(totals.stages),
+        "sessions_by_stage": _stages(totals.sessions_by_stage),
+        "asks": totals.asks,
+        "denials": totals.denials,
+        "false_rejections": totals.false_rejections,
+        "sessions_with_false_rejection": totals.sessions_with_false_rejection,
+        "streaks": _steps(totals.streaks),
+        "streaks_by_label": {label: _steps(steps) for label, steps in totals.streaks_by_label.items()},
+    }
+
+
+def _steps(steps: Mapping[int, int]) -> JsonObject:
+    return {str(step): count for step, count in steps.items()}
+
+
+def _by_kind(totals: Totals) -> JsonObject:
+    return {
+        kind: {**_stages(totals.stages_by_kind[kind]), "sessions": totals.sessions_by_kind[kind]}
+        for kind in KINDS
+        if kind in totals.stages_by_kind
+    }
+
+
+def _session(row: SessionRow, plan: ReplayPlan) -> JsonObject:
+    replay = row.replay
+    outcomes = replay.outcomes
+    return {
+        "id": row.session_id,
+        "path": row.path,
+        "label": row.label,
+        "agent": row.agent,
+        "version": row.version,
+        "project": row.project,
+        "models": list(row.models),
+        "created_at": row.created_at,
+        "turns": replay.turns,
+        "calls": replay.calls,
+        "tracked": replay.tracked,
+        "ok": outcomes["ok"],
+        "failed": outcomes["failed"],
+        "failed_text_only": replay.failed_text_only,
+        "undecidable": outcomes["undecidable"],
+        "denied": outcomes["denied"],
+        "not_run": outcomes["not-run"],
+        "not_started": replay.not_started,
+        "open": outcomes["open"],
+        "clipped": replay.clipped,
+        "truncated": replay.truncated,
+        "failure_rate": rate(outcomes["failed"], replay.settled),
+        "peak": _measure_count(replay.peak),
+        "longest_streak": _measure_count(replay.longest_streak),
+        "events": _stages(replay.stages),
+        "asks": replay.asks,
+        "denials": replay.denials,
+        "false_rejections": replay.false_rejections,
+        "first_trip": {stage: _trip(replay.first_trips.get(stage)) for stage in STAGES},
+        "near_miss": replay.near_miss(plan.settings),
+        "recorded_under_breaker": row.recorded_under_breaker,
+        "read": row.read,
+        "notes": list(row.notes),
+    }
+
+
+def _measure_count(value: MeasureCount | None) -> JsonObject | None:
+    return None if value is None else {"measure": value.measure, "count": value.count}
+
+
+def _trip(trip: FirstTrip | None) -> JsonObject | None:
+    if trip is None:
+        return None
+    return {
+        "seq": trip.seq,
+        "turn": trip.turn,
+        "call": trip.call,
+        "seconds": trip.seconds,
+        "tokens": trip.tokens,
+        "calls_after": trip.calls_after,
+        "seconds_after": trip.seconds_after,
+        "tokens_after": trip.tokens_after,
+    }
+
+
+def _report(report: ReadReport) -> JsonObject:
+    defects: Sequence[JsonObject] = [
+        {
+            "kind": defect.kind,
+            "message": defect.message,
+            "line": defect.line,
+            "byte": defect.byte,
+            "frame": defect.frame,
+            "lost_bytes": defect.lost_bytes,
+        }
+        for defect in report.defects
+    ]
+    return {
+        "path": report.shown,
+        "state": report.state,
+        "id": report.session_id,
+        "version": report.version,
+        "bytes": report.size,
+        "expanded_bytes": report.expanded,
+        "lines": report.lines,
+        "rows": report.rows,
+        "lost_rows": report.lost_rows,
+        "lost_bytes": report.lost_bytes,
+        "defects": list(defects),
+        "defects_untold": report.defects_untold,
+        "notes": list(report.notes),
+    }

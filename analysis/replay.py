@@ -1,0 +1,403 @@
+"""Facts to events: one session replayed through the engine, call by call, in the order of the log.
+
+Open loop: the recorded run goes on unchanged after a call the guard would have withheld.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from analysis.sessions.facts import CallFact, Fact, MessageFact, ResultSource, SessionFacts, SettleFact, TurnFact
+from analysis.sessions.outcomes import Outcome, OutcomeKind
+from analysis.sessions.session import SessionReader
+from breaker.engine import Breaker, Decision, measure_rank
+from breaker.failure import Failure
+from breaker.measures import KINDS, MeasuredCall, Measurer, kind_of
+from breaker.rulesets import DEFAULT_RULESET, Ruleset
+from breaker.settings import Settings
+
+__all__ = [
+    "POLICIES",
+    "STAGES",
+    "FailureKey",
+    "FirstTrip",
+    "MeasureCount",
+    "Policy",
+    "ReplayEvent",
+    "ReplayPlan",
+    "SessionReplay",
+    "SessionRun",
+    "replay_session",
+]
+
+Policy = Literal["unattended", "approve", "deny", "observe"]
+POLICIES: tuple[Policy, ...] = ("unattended", "approve", "deny", "observe")
+"""What becomes of an ask: nobody answers, everybody approves, every gate denies, or nothing is withheld."""
+
+StageName = Literal["warn", "summarize", "gate", "fail-warn", "fail-gate", "shell-http"]
+STAGES: tuple[StageName, ...] = ("warn", "summarize", "gate", "fail-warn", "fail-gate", "shell-http")
+
+_MILLISECONDS = 1000
+_CALLS_REMEMBERED = 1024
+_LONGEST_REMEMBERED = 4096
+"""Characters of arguments up to which a call's measures are remembered; stuck agents repeat short calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayPlan:
+    """How sessions are replayed: everything that decides what the engine says."""
+
+    settings: Settings = field(default_factory=Settings.from_config)
+    ruleset: Ruleset = DEFAULT_RULESET
+    policy: Policy = "unattended"
+    result_source: ResultSource = "rebuilt"
+    keep_events: bool = False
+    """Keep every event, not only their counts."""
+
+    def engine_settings(self) -> Settings:
+        """Return the settings the engine runs under: the policy `deny` is `onLimit: deny`."""
+        return replace(self.settings, on_limit="deny") if self.policy == "deny" else self.settings
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureCount:
+    """A measure and a number: a peak, or a streak."""
+
+    measure: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayEvent:
+    """One stage reached by one call. `seq` and `call` are the call's, also for what its result set off."""
+
+    seq: int
+    turn: int
+    call: int
+    tool: str
+    stage: StageName
+    track: str
+    measure: str
+    count: int
+    threshold: float
+    decision: str
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstTrip:
+    """Where a stage was first reached, and what the session still did after it."""
+
+    seq: int
+    turn: int
+    call: int
+    seconds: float | None
+    """Since the session's first own event; None without times."""
+    tokens: int | None
+    """Used before it; None where the log records no usage."""
+    calls_after: int
+    seconds_after: float | None
+    tokens_after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FailureKey:
+    """What failures are counted by."""
+
+    tool: str
+    reason: str
+    detail: str
+    evidence: str
+
+
+@dataclass(slots=True)
+class SessionReplay:
+    """What one session's replay saw. Outcomes and streaks describe the record; the rest is under the policy."""
+
+    turns: int = 0
+    calls: int = 0
+    tracked: int = 0
+    outcomes: Counter[OutcomeKind] = field(default_factory=Counter[OutcomeKind])
+    failed_text_only: int = 0
+    clipped: int = 0
+    truncated: int = 0
+    not_started: int = 0
+    failed_by: Counter[FailureKey] = field(default_factory=Counter[FailureKey])
+    stages: Counter[StageName] = field(default_factory=Counter[StageName])
+    stages_by_kind: dict[str, Counter[StageName]] = field(default_factory=dict[str, Counter[StageName]])
+    asks: int = 0
+    denials: int = 0
+    false_rejections: int = 0
+    peak: MeasureCount | None = None
+    longest_streak: MeasureCount | None = None
+    gate_margin: float | None = None
+    """The least of cap minus count over every enabled measure seen."""
+    first_trips: dict[StageName, FirstTrip] = field(default_factory=dict[StageName, FirstTrip])
+    events: list[ReplayEvent] = field(default_factory=list[ReplayEvent])
+
+    @property
+    def settled(self) -> int:
+        """Calls that succeeded or failed in the record."""
+        return self.outcomes["ok"] + self.outcomes["failed"]
+
+    @property
+    def streak_length(self) -> int:
+        """The longest failure streak; 0 without a failure."""
+        return self.longest_streak.count if self.longest_streak is not None else 0
+
+    def near_miss(self, settings: Settings) -> dict[str, float | None]:
+        """Return how far the session stayed from each stage, not below 0; None for a stage that is off."""
+        peak = self.peak.count if self.peak is not None else 0
+        return {
+            "gate": None if self.gate_margin is None else max(self.gate_margin, 0),
+            "warn": _margin(settings.warn_at, peak),
+            "summarize": _margin(settings.summarize_at, peak),
+            "fail-warn": _margin(settings.fail_warn_at, self.streak_length),
+            "fail-gate": _margin(settings.fail_limit, self.streak_length),
+        }
+
+
+def _margin(threshold: float | None, reached: int) -> float | None:
+    return None if threshold is None else max(threshold - reached, 0)
+
+
+@dataclass(slots=True)
+class _OpenTrip:
+    seq: int
+    turn: int
+    call: int
+    time: float | None
+    tokens: int
+
+
+class SessionRun:
+    """Takes one session's facts in order and keeps what the replay saw. Use one per session."""
+
+    def __init__(self, plan: ReplayPlan) -> None:
+        self.replay = SessionReplay()
+        self._plan = plan
+        self._guard = Breaker(plan.engine_settings(), plan.ruleset)
+        self._census = Breaker(_census_settings(plan), plan.ruleset)
+        self._everything = plan.result_source == "log"
+        self._measurer = _CachedMeasurer(self._guard.measurer)
+        self._in_flight: dict[int, tuple[MeasuredCall, Decision | None]] = {}
+        self._trips: dict[StageName, _OpenTrip] = {}
+        self._tokens = 0
+        self._tokens_known = False
+
+    def take(self, fact: Fact) -> None:
+        """Take one fact."""
+        match fact:
+            case CallFact():
+                self._call(fact)
+            case SettleFact():
+                self._settle(fact.fact)
+            case TurnFact():
+                self._guard.turn()
+                if not self._everything:
+                    self._census.turn()
+            case MessageFact():
+                if fact.tokens is not None:
+                    self._tokens_known = True
+                    self._tokens += fact.tokens
+            case _:
+                pass
+
+    def finish(self, session: SessionFacts) -> SessionReplay:
+        """Close the session: totals, and what remained after each first trip."""
+        replay = self.replay
+        replay.turns = session.turns
+        replay.calls = session.calls
+        replay.not_started = session.not_started
+        for stage, trip in self._trips.items():
+            replay.first_trips[stage] = FirstTrip(
+                seq=trip.seq,
+                turn=trip.turn,
+                call=trip.call,
+                seconds=_seconds(session.first_time, trip.time),
+                tokens=trip.tokens if self._tokens_known else None,
+                calls_after=session.calls - trip.call - 1,
+                seconds_after=_seconds(trip.time, session.last_time),
+                tokens_after=self._tokens - trip.tokens if self._tokens_known else None,
+            )
+        return replay
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+
+    def _call(self, fact: CallFact) -> None:
+        measured = self._measurer.measure(fact)
+        if not measured.tracked and not self._everything:
+            return
+        replay = self.replay
+        outcome = fact.outcome
+        replay.tracked += 1
+        replay.outcomes[outcome.kind] += 1
+        replay.clipped += outcome.clipped
+        replay.truncated += outcome.truncated
+        if outcome.failure is not None and outcome.kind == "failed":
+            failure = outcome.failure
+            replay.failed_by[FailureKey(measured.name, failure.reason, failure.detail, failure.evidence)] += 1
+            replay.failed_text_only += failure.evidence == "text"
+        decision = self._decide(fact, measured) if outcome.commits and measured.tracked else None
+        if outcome.settles:
+            self._in_flight[fact.seq] = (measured, decision)
+
+    def _decide(self, fact: CallFact, measured: MeasuredCall) -> Decision:
+        self._look_at_counts(measured)
+        guard = self._guard
+        if self._plan.policy == "observe":
+            decision = guard.observe(measured)
+        else:
+            ask = guard.ask(measured)
+            if ask is None:
+                decision = guard.guard(measured)
+            else:
+                self.replay.asks += 1
+                approved = self._plan.policy == "approve"
+                decision = guard.guard(measured, ask) if approved else guard.decline(measured, ask)
+        if decision.withheld:
+            self.replay.denials += 1
+            self.replay.false_rejections += fact.outcome.kind == "ok"
+        self._note_decision(fact, decision)
+        return decision
+
+    def _look_at_counts(self, measured: MeasuredCall) -> None:
+        """Follow the gate's margin and the peak."""
+        replay = self.replay
+        best: MeasureCount | None = None
+        for measure in measured.measures:
+            cap = self._guard.cap(measure)
+            if cap is None:
+                continue
+            count = self._guard.next_count(measure)
+            if replay.gate_margin is None or cap - count < replay.gate_margin:
+                replay.gate_margin = cap - count
+            best = _better(best, measure, count)
+        replay.peak = _higher(replay.peak, best)
+
+    def _note_decision(self, fact: CallFact, decision: Decision) -> None:
+        if decision.blocking:
+            first = decision.blocking[0]
+            stage: StageName = "fail-gate" if first.track == "failure" else "gate"
+            self._note(fact, stage, first.measure, first.count, first.cap, decision.action, first.failure)
+        if decision.advisory is not None:
+            advisory = decision.advisory
+            settings = self._guard.settings
+            threshold = settings.summarize_at if advisory.stage == "summarize" else settings.warn_at
+            self._note(fact, advisory.stage, advisory.measure, advisory.count, threshold or 0, decision.action, None)
+
+    def _settle(self, fact: CallFact) -> None:
+        in_flight = self._in_flight.pop(fact.seq, None)
+        if in_flight is None:
+            return
+        measured, decision = in_flight
+        outcome = fact.outcome
+        self._take_census(measured, outcome)
+        if decision is not None and decision.withheld:
+            return
+        settlement = self._guard.settle(measured, outcome.failure)
+        advisory = settlement.advisory
+        if advisory is not None:
+            action = "allow" if decision is None else decision.action
+            threshold = self._guard.settings.fail_warn_at or 0
+            self._note(fact, "fail-warn", advisory.measure, advisory.streak, threshold, action, advisory.failure)
+
+    def _take_census(self, measured: MeasuredCall, outcome: Outcome) -> None:
+        """Follow the corpus' own failure streaks, as nothing were ever withheld."""
+        counted = replace(measured, tracked=True) if self._everything else measured
+        self._census.settle(counted, outcome.failure)
+        best: MeasureCount | None = None
+        for measure, streak in self._census.streaks(counted).items():
+            best = _better(best, measure, streak)
+        self.replay.longest_streak = _higher(self.replay.longest_streak, best)
+
+    def _note(
+        self,
+        fact: CallFact,
+        stage: StageName,
+        measure: str,
+        count: int,
+        threshold: float,
+        decision: str,
+        failure: Failure | None,
+    ) -> None:
+        replay = self.replay
+        replay.stages[stage] += 1
+        replay.stages_by_kind.setdefault(kind_of(measure), Counter())[stage] += 1
+        if stage not in self._trips:
+            self._trips[stage] = _OpenTrip(fact.seq, fact.turn, fact.index, fact.time, self._tokens)
+        if self._plan.keep_events:
+            replay.events.append(
+                ReplayEvent(
+                    seq=fact.seq,
+                    turn=fact.turn,
+                    call=fact.index,
+                    tool=fact.call.name,
+                    stage=stage,
+                    track="failure" if stage in {"fail-warn", "fail-gate"} else "occurrence",
+                    measure=measure,
+                    count=count,
+                    threshold=threshold,
+                    decision=decision,
+                    failure=failure,
+                )
+            )
+
+
+def _seconds(start: float | None, end: float | None) -> float | None:
+    return None if start is None or end is None else max(end - start, 0) / _MILLISECONDS
+
+
+def _better(best: MeasureCount | None, measure: str, count: int) -> MeasureCount:
+    """Return the higher of two measures of one call; of equal ones the lower rank, then the first."""
+    if best is None or count > best.count:
+        return MeasureCount(measure, count)
+    if count == best.count and measure_rank(measure) < measure_rank(best.measure):
+        return MeasureCount(measure, count)
+    return best
+
+
+def _higher(so_far: MeasureCount | None, new: MeasureCount | None) -> MeasureCount | None:
+    """Return the higher of two, the earlier one where they are equal."""
+    if so_far is None or new is None:
+        return new if so_far is None else so_far
+    return new if new.count > so_far.count else so_far
+
+
+def _census_settings(plan: ReplayPlan) -> Settings:
+    """Return the settings the record's own streaks are counted under; published measurements count every measure."""
+    limits = dict.fromkeys(KINDS, 2.0) if plan.result_source == "log" else plan.settings.limits
+    return replace(plan.settings, limits=limits, fail_warn_at=None)
+
+
+class _CachedMeasurer:
+    """Remembers the measures of short calls by tool and argument text."""
+
+    def __init__(self, measurer: Measurer) -> None:
+        self._measurer = measurer
+        self._known: dict[tuple[str, str], MeasuredCall] = {}
+
+    def measure(self, fact: CallFact) -> MeasuredCall:
+        raw = fact.raw_arguments
+        if raw is None or len(raw) > _LONGEST_REMEMBERED:
+            return self._measurer.measure(fact.call)
+        key = (fact.call.name, raw)
+        measured = self._known.get(key)
+        if measured is None:
+            measured = self._measurer.measure(fact.call)
+            if len(self._known) >= _CALLS_REMEMBERED:
+                del self._known[next(iter(self._known))]
+            self._known[key] = measured
+        return measured
+
+
+def replay_session(reader: SessionReader, plan: ReplayPlan) -> SessionReplay | None:
+    """Read one session file and replay it; None where nothing in it could be used (the reader's report says why)."""
+    run = SessionRun(plan)
+    for fact in reader.facts():
+        run.take(fact)
+    if reader.session is None or not reader.report.used:
+        return None
+    return run.finish(reader.session)

@@ -1,0 +1,82 @@
+"""Exit codes, and the one place that maps faults to them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import cast
+
+import typer
+
+__all__ = ["CHECK_FAILED", "FINE", "INTERRUPTED", "NOT_ENOUGH", "UNREADABLE", "USAGE", "Failed", "run_guarded", "warn"]
+
+FINE = 0
+CHECK_FAILED = 1
+USAGE = 2
+UNREADABLE = 3
+NOT_ENOUGH = 4
+INTERRUPTED = 130
+
+_USAGE_FAULT = cast(
+    "type[Exception]", next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+)
+"""What the command-line parser raises for wrong usage."""
+
+
+class Failed(Exception):
+    """A command cannot go on: one line for the person, one exit code for the machine."""
+
+    def __init__(self, code: int, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+def warn(message: str) -> None:
+    """Tell the person something on standard error."""
+    _say("warning", message)
+
+
+def _say(kind: str, message: str) -> None:
+    from cli.text import plain
+
+    print(f"breaker: {kind}: {plain(message)}", file=sys.stderr, flush=True)
+
+
+def run_guarded(action: Callable[[], object]) -> int:
+    """Run a command and return its exit code; every expected fault becomes one line on standard error."""
+    try:
+        code = action()
+        sys.stdout.flush()
+    except Failed as failure:
+        _say("error", str(failure))
+        return failure.code
+    except KeyboardInterrupt:
+        _say("error", "interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        _silence_stdout()
+        return FINE
+    except OSError as error:
+        _say("error", f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return UNREADABLE
+    except (typer.Exit, typer.Abort, _USAGE_FAULT) as fault:
+        return _parser_code(fault)
+    return code if isinstance(code, int) else FINE
+
+
+def _parser_code(fault: BaseException) -> int:
+    if isinstance(fault, typer.Abort):
+        _say("error", "interrupted")
+        return INTERRUPTED
+    describe = getattr(fault, "format_message", None)
+    if callable(describe):
+        _say("error", str(describe()))
+    code = getattr(fault, "exit_code", USAGE)
+    return code if isinstance(code, int) else USAGE
+
+
+def _silence_stdout() -> None:
+    """Point standard output nowhere, so that closing it at exit does not complain about a reader that left."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

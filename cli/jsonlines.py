@@ -1,0 +1,54 @@
+"""JSON lines in, JSON lines out: a bad line is answered in place, and the stream goes on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import cast
+
+__all__ = ["BadLine", "answer_lines", "print_json", "print_line"]
+
+
+class BadLine(ValueError):
+    """A line that cannot be answered; the message says why."""
+
+
+def print_line(value: object) -> None:
+    """Print one value as one line of JSON, at once."""
+    sys.stdout.write(json.dumps(value, separators=(",", ":")) + "\n")
+    sys.stdout.flush()
+
+
+def print_json(value: object) -> None:
+    """Print one document, indented, as ASCII: whatever a log holds, the output is valid anywhere."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def _lines() -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        if line.strip():
+            yield number, line
+
+
+def answer_lines(answer: Callable[[Mapping[str, object]], object | None]) -> None:
+    """Read objects from standard input and print what `answer` returns for each; None prints nothing.
+
+    A line that is no JSON object, or that `answer` refuses with `BadLine`, gives `{"error", "line"}`.
+    """
+    from breaker.ecmascript import parse_json
+
+    for number, line in _lines():
+        try:
+            record = parse_json(line.decode("utf-8"))
+            if not isinstance(record, Mapping):
+                message = "not a JSON object"
+                raise BadLine(message)
+            reply = answer(cast("Mapping[str, object]", record))
+        except UnicodeDecodeError as error:
+            print_line({"error": f"not UTF-8: {error.reason} at byte {error.start}", "line": number})
+        except ValueError as error:
+            print_line({"error": str(error), "line": number})
+        else:
+            if reply is not None:
+                print_line(reply)

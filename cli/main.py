@@ -1,0 +1,51 @@
+"""The command `breaker`. Each verb lives in a file of its own and imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from cli import classify, guard, measure, replay, schema
+from cli.exits import run_guarded
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    name="breaker",
+    help="Replay recorded DeepSeek Harness sessions call by call through the engine that would guard a live agent.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("replay")(replay.replay)
+app.command("guard")(guard.guard)
+app.command("measure")(measure.measure)
+app.command("classify")(classify.classify)
+app.command("schema")(schema.schema)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from breaker.version import __version__
+
+        print(f"breaker {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Replay recorded DeepSeek Harness sessions call by call through the engine that would guard a live agent."""
+    del version
+
+
+def run() -> None:
+    """Run the command and exit with its code."""
+    sys.exit(run_guarded(lambda: app(standalone_mode=False)))

@@ -1,0 +1,249 @@
+"""The table of a replay: the worst sessions, the corpus, and what could not be read."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from analysis.corpus import CorpusReplay, SessionRow
+from analysis.replay import STAGES, StageName
+from breaker.measures import KINDS
+from cli.text import plain, shortened
+
+__all__ = ["print_replay"]
+
+_WIDTH_WITHOUT_TERMINAL = 120
+_MEASURE_WIDTH = 30
+_SESSION_WIDTH = 28
+_MOST_REASONS = 8
+_STAGE_HEADINGS: dict[StageName, str] = {
+    "warn": "warn",
+    "summarize": "summ",
+    "gate": "gate",
+    "fail-warn": "f-warn",
+    "fail-gate": "f-gate",
+    "shell-http": "shell",
+}
+_GATES: tuple[StageName, ...] = ("gate", "fail-gate")
+_NONE = "·"
+_LEGEND = (
+    "held: calls withheld; false: of those, the ones that had succeeded; 1st gate: index of the first gated call; "
+    "streak: longest run of failures of one measure; peak: highest count of one measure"
+)
+_OPEN_LOOP = (
+    "A replay is open-loop: after the first withheld call the record goes on as if nothing had happened, so look at "
+    "first trips and false rejections before totals."
+)
+
+
+def print_replay(corpus: CorpusReplay, *, events: bool, top: int) -> None:
+    """Print a replay for a person."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width)
+    if corpus.sessions:
+        _print_sessions(console, corpus, top)
+        _print_summary(console, corpus)
+    if events:
+        _print_events(console, corpus)
+    _print_read_report(console, corpus)
+    plan = corpus.plan
+    console.print(f"ruleset {plan.ruleset.name} ({plan.ruleset.note})", soft_wrap=True)
+    console.print(f"policy {plan.policy} · shell-HTTP policy off · settings {plan.settings.digest}", soft_wrap=True)
+
+
+def _severity(row: SessionRow) -> tuple[float, ...]:
+    replay = row.replay
+    stages = replay.stages
+    messages = stages["warn"] + stages["summarize"] + stages["fail-warn"]
+    peak = replay.peak.count if replay.peak is not None else 0
+    gated = stages["gate"] + stages["fail-gate"]
+    return (gated, replay.denials, messages, replay.streak_length, peak, replay.outcomes["failed"])
+
+
+def _print_sessions(console: Console, corpus: CorpusReplay, top: int) -> None:
+    ordered = sorted(corpus.sessions, key=_severity, reverse=True)
+    shown = ordered if top == 0 else ordered[:top]
+    labelled = any(row.label != "unknown" for row in corpus.sessions)
+    shell_http = any(row.replay.stages["shell-http"] for row in corpus.sessions)
+    stages = [stage for stage in STAGES if stage != "shell-http" or shell_http]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("worst sessions", no_wrap=True, max_width=_SESSION_WIDTH)
+    if labelled:
+        table.add_column("label", no_wrap=True)
+    numbers = ["calls", "failed", *(_STAGE_HEADINGS[stage] for stage in stages), "held", "false", "1st gate", "streak"]
+    for heading in numbers:
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("peak", no_wrap=True, overflow="ellipsis")
+    for row, name in zip(shown, _short_names(shown), strict=True):
+        replay = row.replay
+        trips = [replay.first_trips[stage].call for stage in _GATES if stage in replay.first_trips]
+        counts = [
+            replay.calls,
+            replay.outcomes["failed"],
+            *(replay.stages[stage] for stage in stages),
+            replay.denials,
+            replay.false_rejections,
+        ]
+        cells = [name, *([row.label] if labelled else []), *(str(count or _NONE) for count in counts)]
+        cells.append(f"#{min(trips)}" if trips else _NONE)
+        cells.append(str(replay.streak_length or _NONE))
+        cells.append(f"{replay.peak.count} × {plain(replay.peak.measure)}" if replay.peak else _NONE)
+        table.add_row(*map(Text, cells))
+    console.print(table)
+    left = len(ordered) - len(shown)
+    if left:
+        console.print(f"… and {left} more sessions (--top 0 shows all)")
+    console.print(_LEGEND)
+    console.print()
+
+
+def _short_names(rows: Sequence[SessionRow]) -> list[str]:
+    """Name sessions by their id, and by their folder where ids repeat."""
+    ids = [row.session_id for row in rows]
+    names: list[str] = []
+    for row in rows:
+        name = row.session_id
+        if ids.count(name) > 1:
+            parts = row.path.replace("\\", "/").split("/")
+            name = parts[-2] if len(parts) > 1 else row.path
+        names.append(shortened(name, _SESSION_WIDTH))
+    return names
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.2f} %" if whole else "no rate"
+
+
+def _print_summary(console: Console, corpus: CorpusReplay) -> None:
+    totals = corpus.totals
+    outcomes = totals.outcomes
+    failed, without_text = outcomes["failed"], outcomes["failed"] - totals.failed_text_only
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column()
+    grid.add_column(overflow="fold")
+
+    def line(name: str, text: str) -> None:
+        grid.add_row(Text(name), Text(text))
+
+    line(
+        "corpus",
+        f"{len(corpus.sessions)} sessions, {totals.turns} turns, {totals.calls} calls, {totals.tracked} tracked",
+    )
+    line(
+        "failures",
+        f"{failed} of {totals.settled} settled calls: {_percent(failed, totals.settled)}; "
+        f"{_percent(without_text, totals.settled)} without a shell's words ({without_text})",
+    )
+    line(
+        "outcomes",
+        " · ".join(f"{kind} {outcomes[kind]}" for kind in ("ok", "failed", "undecidable", "denied", "not-run", "open"))
+        + f"; not started {totals.not_started}, clipped {totals.clipped}, truncated {totals.truncated}",
+    )
+    line("streaks", "sessions that reach " + " · ".join(f"{step}: {count}" for step, count in totals.streaks.items()))
+    for label, steps in totals.streaks_by_label.items():
+        if len(totals.streaks_by_label) > 1 or label != "unknown":
+            line("", f"{label} sessions " + " · ".join(f"{step}: {count}" for step, count in steps.items()))
+    line("events", " · ".join(f"{stage} {totals.stages[stage]}" for stage in STAGES))
+    line("in sessions", " · ".join(f"{stage} {totals.sessions_by_stage[stage]}" for stage in STAGES))
+    line(
+        "gates",
+        f"{totals.asks} asks, {totals.denials} calls withheld; {totals.false_rejections} of them had succeeded "
+        f"(false rejections), in {totals.sessions_with_false_rejection} sessions",
+    )
+    console.print(grid)
+    console.print()
+    _print_kinds(console, corpus)
+    _print_reasons(console, corpus)
+    console.print(_OPEN_LOOP, soft_wrap=False)
+    console.print()
+
+
+def _print_kinds(console: Console, corpus: CorpusReplay) -> None:
+    totals = corpus.totals
+    if not totals.stages_by_kind:
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("events by measure kind")
+    for stage in STAGES:
+        table.add_column(stage, justify="right")
+    table.add_column("sessions", justify="right")
+    for kind in KINDS:
+        if kind in totals.stages_by_kind:
+            stages = totals.stages_by_kind[kind]
+            table.add_row(kind, *(str(stages[stage] or "·") for stage in STAGES), str(totals.sessions_by_kind[kind]))
+    console.print(table)
+
+
+def _print_reasons(console: Console, corpus: CorpusReplay) -> None:
+    reasons = sorted(
+        corpus.totals.failed_by.items(), key=lambda item: (-item[1], item[0].tool, item[0].reason, item[0].detail)
+    )
+    if not reasons:
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("failures by tool", "reason", "detail", "evidence"):
+        table.add_column(heading, overflow="fold", max_width=_MEASURE_WIDTH)
+    table.add_column("calls", justify="right")
+    for key, count in reasons[:_MOST_REASONS]:
+        table.add_row(*(Text(plain(cell)) for cell in (key.tool, key.reason, key.detail, key.evidence)), str(count))
+    console.print(table)
+    if len(reasons) > _MOST_REASONS:
+        console.print(f"… and {len(reasons) - _MOST_REASONS} more kinds of failure\n")
+
+
+def _print_events(console: Console, corpus: CorpusReplay) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("session", "call", "seq", "turn", "tool", "stage", "count", "measure", "decision", "failure"):
+        table.add_column(heading, justify="right" if heading in {"call", "seq", "turn"} else "left", overflow="fold")
+    for row in corpus.sessions:
+        for event in row.replay.events:
+            failure = event.failure
+            told = "" if failure is None else f"{failure.reason} {failure.detail}".strip()
+            cells = (
+                shortened(row.session_id, _SESSION_WIDTH),
+                str(event.call),
+                str(event.seq),
+                str(event.turn),
+                plain(event.tool),
+                event.stage,
+                f"{event.count}/{event.threshold:g}",
+                shortened(event.measure, _MEASURE_WIDTH),
+                event.decision,
+                plain(told),
+            )
+            table.add_row(*map(Text, cells))
+    console.print(table)
+
+
+def _print_read_report(console: Console, corpus: CorpusReplay) -> None:
+    told = [report for report in corpus.reports if report.state not in {"ok", "superseded"}]
+    notes: dict[str, list[str]] = {}
+    for report in corpus.reports:
+        if report.state == "ok":
+            for note in report.notes:
+                notes.setdefault(note, []).append(report.shown)
+    if not told and not notes and not corpus.problems:
+        return
+    counts = " · ".join(f"{state} {count}" for state, count in corpus.read_counts.items() if count)
+    console.print(Text(f"read report: {len(corpus.reports)} files; {counts}"))
+    for report in told:
+        console.print(Text(f"  {report.state:<11} {plain(report.shown)}"), soft_wrap=True)
+        for defect in report.defects:
+            lost = f"; {defect.lost_bytes} bytes lost" if defect.lost_bytes else ""
+            console.print(Text(f"    {defect.place()}: {plain(defect.message)}{lost}"), soft_wrap=True)
+        if report.defects_untold:
+            console.print(Text(f"    … and {report.defects_untold} more defects"))
+        for note in report.notes:
+            console.print(Text(f"    {plain(note)}"), soft_wrap=True)
+    for note, files in notes.items():
+        others = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        console.print(Text(f"  note        {plain(note)}: {plain(files[0])}{others}"), soft_wrap=True)
+    for problem in corpus.problems:
+        console.print(Text(f"  not searched {plain(problem.shown)}: {plain(problem.message)}"), soft_wrap=True)
+    console.print()

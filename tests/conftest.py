@@ -1,0 +1,34 @@
+"""What every test room shares: the folder of recorded answers, and what happens where it is absent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).parent.parent.parent / "shared"
+LEFT_OUT = pytest.StashKey[int]()
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Return the folder beside the checkout that holds vectors and recorded logs."""
+    return SHARED
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if SHARED.is_dir():
+        return
+    marked = [item for item in items if item.get_closest_marker("shared") is not None]
+    if marked:
+        config.stash[LEFT_OUT] = len(marked)
+        items[:] = [item for item in items if item.get_closest_marker("shared") is None]
+        config.hook.pytest_deselected(items=marked)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    left_out = config.stash.get(LEFT_OUT, 0)
+    if left_out:
+        terminalreporter.write_line(
+            f"{left_out} tests marked `shared` left out: no folder `shared` beside the checkout"
+        )
