@@ -170,6 +170,15 @@ class CorpusReplay:
         return {state: counts[state] for state in READ_STATES}
 
     @property
+    def shell_http_told(self) -> str:
+        """The effective mode of the shell-HTTP policy, in words."""
+        plan = self.plan
+        if not plan.has_shell_http:
+            return "none in this ruleset" if plan.ruleset.shell_http is None else "off (blockShellHttp is false)"
+        engaged = sum(row.replay.shell_http for row in self.sessions)
+        return f"{plan.shell_http}: engaged in {engaged} of {len(self.sessions)} sessions"
+
+    @property
     def size(self) -> int:
         """Bytes on disk of all files."""
         return sum(report.size for report in self.reports)

@@ -20,7 +20,6 @@ BREAKER_DETECTOR = "breaker"
 """The name the guard's own events carry."""
 
 _RATE_DIGITS = 6
-_SHELL_HTTP_OFF = "off: this version replays no shell-HTTP policy"
 
 
 def rate(part: int, whole: int) -> float | None:
@@ -36,7 +35,12 @@ def head(name: str, plan: ReplayPlan, corpus: CorpusReplay) -> JsonObject:
         "ruleset": plan.ruleset.name,
         "ruleset_note": plan.ruleset.note,
         "policy": plan.policy,
-        "shell_http": _SHELL_HTTP_OFF,
+        "shell_http": {
+            "mode": plan.shell_http,
+            "policy": plan.has_shell_http,
+            "engaged_sessions": sum(row.replay.shell_http for row in corpus.sessions),
+            "machine": sorted(plan.machine),
+        },
         "result_source": plan.result_source,
         "settings": plan.settings.as_config,
         "settings_hash": plan.settings.digest,
@@ -83,9 +87,9 @@ def _event(row: SessionRow, event: ReplayEvent) -> JsonObject:
         "tool": event.tool,
         "stage": event.stage,
         "track": event.track,
-        "measure": event.measure,
-        "count": event.count,
-        "threshold": event.threshold,
+        "measure": event.measure or None,
+        "count": event.count if event.measure else None,
+        "threshold": event.threshold if event.measure else None,
         "decision": event.decision,
         "failure": _failure(event.failure),
     }
@@ -182,6 +186,7 @@ def _session(row: SessionRow, plan: ReplayPlan) -> JsonObject:
         "peak": _measure_count(replay.peak),
         "longest_streak": _measure_count(replay.longest_streak),
         "events": _stages(replay.stages),
+        "shell_http": replay.shell_http,
         "asks": replay.asks,
         "denials": replay.denials,
         "false_rejections": replay.false_rejections,

@@ -5,6 +5,7 @@ Open loop: the recorded run goes on unchanged after a call the guard would have 
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -14,12 +15,14 @@ from analysis.sessions.outcomes import Outcome, OutcomeKind
 from analysis.sessions.session import SessionReader
 from breaker.engine import Breaker, Decision, measure_rank
 from breaker.failure import Failure
-from breaker.measures import KINDS, MeasuredCall, Measurer, kind_of
+from breaker.measures import KINDS, MeasuredCall, Measurer, is_shell_tool, kind_of, shell_command
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
 from breaker.settings import Settings
+from breaker.shellhttp import LOOPBACK, ShellHttpPolicy
 
 __all__ = [
     "POLICIES",
+    "SHELL_HTTP_MODES",
     "STAGES",
     "FailureKey",
     "FirstTrip",
@@ -29,16 +32,30 @@ __all__ = [
     "ReplayPlan",
     "SessionReplay",
     "SessionRun",
+    "ShellHttpMode",
+    "StageName",
     "replay_session",
+    "session_run",
 ]
 
 Policy = Literal["unattended", "approve", "deny", "observe"]
 POLICIES: tuple[Policy, ...] = ("unattended", "approve", "deny", "observe")
 """What becomes of an ask: nobody answers, everybody approves, every gate denies, or nothing is withheld."""
 
+ShellHttpMode = Literal["auto", "on", "off"]
+SHELL_HTTP_MODES: tuple[ShellHttpMode, ...] = ("auto", "on", "off")
+
 StageName = Literal["warn", "summarize", "gate", "fail-warn", "fail-gate", "shell-http"]
 STAGES: tuple[StageName, ...] = ("warn", "summarize", "gate", "fail-warn", "fail-gate", "shell-http")
 
+_TRACKS: dict[StageName, str] = {
+    "warn": "occurrence",
+    "summarize": "occurrence",
+    "gate": "occurrence",
+    "fail-warn": "failure",
+    "fail-gate": "failure",
+    "shell-http": "shell-http",
+}
 _MILLISECONDS = 1000
 _CALLS_REMEMBERED = 1024
 _LONGEST_REMEMBERED = 4096
@@ -55,10 +72,19 @@ class ReplayPlan:
     result_source: ResultSource = "rebuilt"
     keep_events: bool = False
     """Keep every event, not only their counts."""
+    shell_http: ShellHttpMode = "auto"
+    """Whether the shell-HTTP policy is engaged: `auto` only in sessions that were offered its replacement tool."""
+    machine: frozenset[str] = LOOPBACK
+    """Names and addresses of the machine the sessions ran on, for that policy."""
 
     def engine_settings(self) -> Settings:
         """Return the settings the engine runs under: the policy `deny` is `onLimit: deny`."""
         return replace(self.settings, on_limit="deny") if self.policy == "deny" else self.settings
+
+    @property
+    def has_shell_http(self) -> bool:
+        """Tell whether the ruleset and the settings know a shell-HTTP policy at all."""
+        return self.ruleset.shell_http is not None and self.settings.block_shell_http is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +142,8 @@ class FailureKey:
 class SessionReplay:
     """What one session's replay saw. Outcomes and streaks describe the record; the rest is under the policy."""
 
+    shell_http: bool = False
+    """The shell-HTTP policy was engaged."""
     turns: int = 0
     calls: int = 0
     tracked: int = 0
@@ -175,10 +203,10 @@ class _OpenTrip:
 class SessionRun:
     """Takes one session's facts in order and keeps what the replay saw. Use one per session."""
 
-    def __init__(self, plan: ReplayPlan) -> None:
-        self.replay = SessionReplay()
+    def __init__(self, plan: ReplayPlan, *, shell_http: bool) -> None:
+        self.replay = SessionReplay(shell_http=shell_http)
         self._plan = plan
-        self._guard = Breaker(plan.engine_settings(), plan.ruleset)
+        self._guard = Breaker(plan.engine_settings(), plan.ruleset, shell_http=shell_http, machine=plan.machine)
         self._census = Breaker(_census_settings(plan), plan.ruleset)
         self._everything = plan.result_source == "log"
         self._measurer = _CachedMeasurer(self._guard.measurer)
@@ -223,6 +251,21 @@ class SessionRun:
                 tokens_after=self._tokens - trip.tokens if self._tokens_known else None,
             )
         return replay
+
+    def fork(self) -> SessionRun:
+        """Return a run that has seen the same and goes on with the shell-HTTP policy engaged."""
+        twin = copy.deepcopy(self, {id(self._plan): self._plan})
+        twin.engage_shell_http()
+        return twin
+
+    def engage_shell_http(self) -> None:
+        """Engage the shell-HTTP policy from here on."""
+        self.replay.shell_http = True
+        self._guard.engage_shell_http(self._plan.machine)
+
+    def tracks(self, name: str) -> bool:
+        """Tell whether the guard looks at a tool."""
+        return self._guard.measurer.is_tracked(name)
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -278,7 +321,9 @@ class SessionRun:
         replay.peak = _higher(replay.peak, best)
 
     def _note_decision(self, fact: CallFact, decision: Decision) -> None:
-        if decision.blocking:
+        if decision.shell_http:
+            self._note(fact, "shell-http", "", 0, 0, decision.action, None)
+        elif decision.blocking:
             first = decision.blocking[0]
             stage: StageName = "fail-gate" if first.track == "failure" else "gate"
             self._note(fact, stage, first.measure, first.count, first.cap, decision.action, first.failure)
@@ -325,7 +370,8 @@ class SessionRun:
     ) -> None:
         replay = self.replay
         replay.stages[stage] += 1
-        replay.stages_by_kind.setdefault(kind_of(measure), Counter())[stage] += 1
+        if measure:
+            replay.stages_by_kind.setdefault(kind_of(measure), Counter())[stage] += 1
         if stage not in self._trips:
             self._trips[stage] = _OpenTrip(fact.seq, fact.turn, fact.index, fact.time, self._tokens)
         if self._plan.keep_events:
@@ -336,7 +382,7 @@ class SessionRun:
                     call=fact.index,
                     tool=fact.call.name,
                     stage=stage,
-                    track="failure" if stage in {"fail-warn", "fail-gate"} else "occurrence",
+                    track=_TRACKS[stage],
                     measure=measure,
                     count=count,
                     threshold=threshold,
@@ -393,9 +439,51 @@ class _CachedMeasurer:
         return measured
 
 
+class _AutoRun:
+    """A session of which it is not yet known whether it was offered the tool that replaces shell HTTP.
+
+    The two ways it can go are one until the policy first refuses a call; from there on both are followed.
+    """
+
+    def __init__(self, plan: ReplayPlan) -> None:
+        self._plan = plan
+        self._policy = ShellHttpPolicy(plan.settings, plan.ruleset, plan.machine)
+        self._off = SessionRun(plan, shell_http=False)
+        self._on: SessionRun | None = None
+
+    def take(self, fact: Fact) -> None:
+        """Take one fact."""
+        if self._on is None and isinstance(fact, CallFact) and self._refuses(fact):
+            self._on = self._off.fork()
+        self._off.take(fact)
+        if self._on is not None:
+            self._on.take(fact)
+
+    def finish(self, session: SessionFacts) -> SessionReplay:
+        """Close the session on the way it went."""
+        if not session.offers_fetch_file:
+            return self._off.finish(session)
+        replay = (self._off if self._on is None else self._on).finish(session)
+        replay.shell_http = True
+        return replay
+
+    def _refuses(self, fact: CallFact) -> bool:
+        if not fact.outcome.commits or not is_shell_tool(fact.call.name):
+            return False
+        command = shell_command(fact.call)
+        return self._off.tracks(fact.call.name) and self._policy.refuses(command)
+
+
+def session_run(plan: ReplayPlan) -> SessionRun | _AutoRun:
+    """Return what takes one session's facts under a plan."""
+    if plan.shell_http == "auto" and plan.has_shell_http:
+        return _AutoRun(plan)
+    return SessionRun(plan, shell_http=plan.shell_http == "on" and plan.has_shell_http)
+
+
 def replay_session(reader: SessionReader, plan: ReplayPlan) -> SessionReplay | None:
     """Read one session file and replay it; None where nothing in it could be used (the reader's report says why)."""
-    run = SessionRun(plan)
+    run = session_run(plan)
     for fact in reader.facts():
         run.take(fact)
     if reader.session is None or not reader.report.used:

@@ -150,8 +150,14 @@ class Breaker:
         self._caps: dict[str, float | None] = {}
         self._by_kind = not any(":" in key for key in self.settings.limits)
         self._state = AgentState(self.settings.window)
-        engaged = shell_http and ruleset.shell_http is not None and self.settings.block_shell_http is True
-        self._shell_http = ShellHttpPolicy(self.settings, ruleset, machine) if engaged else None
+        self._shell_http: ShellHttpPolicy | None = None
+        if shell_http:
+            self.engage_shell_http(machine)
+
+    def engage_shell_http(self, machine: frozenset[str] = LOOPBACK) -> None:
+        """Engage the shell-HTTP policy, as when its replacement tool appears; without one in the ruleset, nothing."""
+        if self.ruleset.shell_http is not None and self.settings.block_shell_http is True:
+            self._shell_http = ShellHttpPolicy(self.settings, self.ruleset, machine)
 
     # -- the steps of a call -------------------------------------------------------------------------------------
 

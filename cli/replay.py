@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.exits import FINE, NOT_ENOUGH, UNREADABLE, USAGE, Failed, warn
-from cli.settings import DEFAULT_RULESET_NAME, ConfigOption, RulesetOption, SetOption, load_settings
+from cli.settings import (
+    DEFAULT_RULESET_NAME,
+    ConfigOption,
+    MachineOption,
+    RulesetOption,
+    SetOption,
+    load_settings,
+)
 
 if TYPE_CHECKING:
     from analysis.corpus import CorpusReplay, Period
@@ -25,6 +32,14 @@ class PolicyName(StrEnum):
     approve = "approve"
     deny = "deny"
     observe = "observe"
+
+
+class ShellHttpModeName(StrEnum):
+    """Where the shell-HTTP policy is engaged."""
+
+    auto = "auto"
+    on = "on"
+    off = "off"
 
 
 class OutputFormat(StrEnum):
@@ -65,6 +80,14 @@ def replay(
             "withheld (observe).",
         ),
     ] = PolicyName.unattended,
+    shell_http: Annotated[
+        ShellHttpModeName,
+        typer.Option(
+            "--shell-http",
+            help="Engage the shell-HTTP policy in sessions that were offered web_fetch_file (auto), in all, in none.",
+        ),
+    ] = ShellHttpModeName.auto,
+    machine: MachineOption = None,
     label: Annotated[
         list[str] | None,
         typer.Option("--label", metavar="NAME=GLOB", help="Label sessions good, stuck or unknown by id or path."),
@@ -104,6 +127,7 @@ def replay(
     from analysis.labels import LabelConflict
     from analysis.replay import ReplayPlan
     from analysis.sessions.find import PathMissing
+    from breaker.shellhttp import this_machine
     from cli.progress import byte_progress
 
     settings, rules = load_settings(config, sets, ruleset)
@@ -113,6 +137,8 @@ def replay(
         policy=policy.value,
         result_source=result_source.value,
         keep_events=events or output is OutputFormat.jsonl,
+        shell_http=shell_http.value,
+        machine=this_machine(machine or []),
     )
     roots = paths or [_default_root()]
     label_rules = _label_rules(label, labels)

@@ -22,6 +22,8 @@ _WIDTH_WITHOUT_TERMINAL = 120
 _MEASURE_WIDTH = 30
 _SESSION_WIDTH = 28
 _MOST_REASONS = 8
+_LEAST_PEAK_WIDTH = 12
+_TABLE_EDGES = 2
 _STAGE_HEADINGS: dict[StageName, str] = {
     "warn": "warn",
     "summarize": "summ",
@@ -54,7 +56,8 @@ def print_replay(corpus: CorpusReplay, *, events: bool, top: int) -> None:
     _print_read_report(console, corpus)
     plan = corpus.plan
     console.print(f"ruleset {plan.ruleset.name} ({plan.ruleset.note})", soft_wrap=True)
-    console.print(f"policy {plan.policy} · shell-HTTP policy off · settings {plan.settings.digest}", soft_wrap=True)
+    console.print(f"policy {plan.policy} · shell-HTTP policy {corpus.shell_http_told}", soft_wrap=True)
+    console.print(f"settings {plan.settings.digest}", soft_wrap=True)
 
 
 def _severity(row: SessionRow) -> tuple[float, ...]:
@@ -71,15 +74,11 @@ def _print_sessions(console: Console, corpus: CorpusReplay, top: int) -> None:
     shown = ordered if top == 0 else ordered[:top]
     labelled = any(row.label != "unknown" for row in corpus.sessions)
     shell_http = any(row.replay.stages["shell-http"] for row in corpus.sessions)
-    stages = [stage for stage in STAGES if stage != "shell-http" or shell_http]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("worst sessions", no_wrap=True, max_width=_SESSION_WIDTH)
-    if labelled:
-        table.add_column("label", no_wrap=True)
-    numbers = ["calls", "failed", *(_STAGE_HEADINGS[stage] for stage in stages), "held", "false", "1st gate", "streak"]
-    for heading in numbers:
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("peak", no_wrap=True, overflow="ellipsis")
+    stages: list[StageName] = [stage for stage in STAGES if stage != "shell-http" or shell_http]
+    headings = ["worst sessions", *(["label"] if labelled else []), "calls", "failed"]
+    headings += [_STAGE_HEADINGS[stage] for stage in stages]
+    headings += ["held", "false", "1st gate", "streak", "peak"]
+    rows: list[list[str]] = []
     for row, name in zip(shown, _short_names(shown), strict=True):
         replay = row.replay
         trips = [replay.first_trips[stage].call for stage in _GATES if stage in replay.first_trips]
@@ -94,7 +93,17 @@ def _print_sessions(console: Console, corpus: CorpusReplay, top: int) -> None:
         cells.append(f"#{min(trips)}" if trips else _NONE)
         cells.append(str(replay.streak_length or _NONE))
         cells.append(f"{replay.peak.count} × {plain(replay.peak.measure)}" if replay.peak else _NONE)
-        table.add_row(*map(Text, cells))
+        rows.append(cells)
+    texts = 2 if labelled else 1
+    columns = zip(headings[:-1], *(cells[:-1] for cells in rows), strict=True)
+    taken = sum(1 + max(map(len, column)) for column in columns)
+    room = max(console.width - taken - _TABLE_EDGES, _LEAST_PEAK_WIDTH)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
+    for position, heading in enumerate(headings):
+        numeric = texts <= position < len(headings) - 1
+        table.add_column(heading, justify="right" if numeric else "left", no_wrap=True)
+    for cells in rows:
+        table.add_row(*map(Text, (*cells[:-1], shortened(cells[-1], room))))
     console.print(table)
     left = len(ordered) - len(shown)
     if left:
@@ -212,7 +221,7 @@ def _print_events(console: Console, corpus: CorpusReplay) -> None:
                 str(event.turn),
                 plain(event.tool),
                 event.stage,
-                f"{event.count}/{event.threshold:g}",
+                f"{event.count}/{event.threshold:g}" if event.measure else _NONE,
                 shortened(event.measure, _MEASURE_WIDTH),
                 event.decision,
                 plain(told),

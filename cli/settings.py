@@ -12,7 +12,14 @@ from cli.exits import USAGE, Failed, warn
 if TYPE_CHECKING:
     from breaker import Ruleset, Settings
 
-__all__ = ["ConfigOption", "RulesetOption", "SetOption", "load_settings"]
+__all__ = [
+    "DEFAULT_RULESET_NAME",
+    "ConfigOption",
+    "MachineOption",
+    "RulesetOption",
+    "SetOption",
+    "load_settings",
+]
 
 ConfigOption = Annotated[
     Path | None,
@@ -34,6 +41,15 @@ SetOption = Annotated[
 RulesetOption = Annotated[
     str,
     typer.Option("--ruleset", metavar="NAME", help="Which released behaviour of the guard to use."),
+]
+MachineOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--machine",
+        metavar="NAME",
+        help="A name or address of the machine the calls ran on, for ssh and its kin; repeatable.",
+        show_default="the loopback names only",
+    ),
 ]
 DEFAULT_RULESET_NAME = "0.8"
 

@@ -13,6 +13,7 @@ from analysis.synth.truth import (
     Label,
     Moment,
     NamedSetting,
+    Observed,
     PlannedCall,
     PlantedFile,
     SessionTruth,
@@ -565,9 +566,23 @@ class Run:
             lines=self.lines,
             short_lines=self.short_lines,
             call_seqs=tuple(seqs[event] for event in self.call_events),
-            observed={setting.name: observe_plan(self.calls, self.moments, setting) for setting in settings},
+            observed=self._observed(settings),
             notes=tuple(self.notes),
         )
+
+    def _observed(self, settings: Sequence[NamedSetting]) -> dict[str, Observed]:
+        """Count what shows under each setting; rulesets that see every call alike are counted once."""
+        alike = not any(call.verdicts or call.measures_under for call in self.calls)
+        known: list[tuple[NamedSetting, Observed]] = []
+        observed: dict[str, Observed] = {}
+        for setting in settings:
+            key = replace(setting, name="", ruleset=SETTINGS[0].ruleset if alike else setting.ruleset)
+            seen = next((seen for other, seen in known if other == key), None)
+            if seen is None:
+                seen = observe_plan(self.calls, self.moments, key)
+                known.append((key, seen))
+            observed[setting.name] = seen
+        return observed
 
 
 def new_run(

@@ -327,7 +327,9 @@ def test_fourteen_same_reads() -> None:
 
 
 def test_an_approved_measure_speaks_again_while_its_records_slide_out() -> None:
-    seen = observe_plan(*_same(40, ("exact:ls", "verb:ls", "cmd:ls"), Verdict("ok")), NamedSetting("approve", policy="approve"))
+    seen = observe_plan(
+        *_same(40, ("exact:ls", "verb:ls", "cmd:ls"), Verdict("ok")), NamedSetting("approve", policy="approve")
+    )
     assert [(event.stage, event.call + 1) for event in seen.events] == [
         ("warn", 7),
         ("summarize", 11),
