@@ -76,11 +76,11 @@ def event_rows(corpus: CorpusReplay) -> list[JsonObject]:
     return [_event(row, event) for row in corpus.sessions for event in row.replay.events]
 
 
-def _event(row: SessionRow, event: ReplayEvent) -> JsonObject:
-    return {
+def _event(session: SessionRow, event: ReplayEvent) -> JsonObject:
+    row: JsonObject = {
         "detector": BREAKER_DETECTOR,
-        "session": row.session_id,
-        "path": row.path,
+        "session": session.session_id,
+        "path": session.path,
         "seq": event.seq,
         "turn": event.turn,
         "call": event.call,
@@ -93,6 +93,9 @@ def _event(row: SessionRow, event: ReplayEvent) -> JsonObject:
         "decision": event.decision,
         "failure": _failure(event.failure),
     }
+    if event.message is not None:
+        row["message"] = event.message
+    return row
 
 
 def _failure(failure: Failure | None) -> JsonObject | None:

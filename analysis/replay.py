@@ -16,6 +16,7 @@ from analysis.sessions.session import SessionReader
 from breaker.engine import Breaker, Decision, measure_rank
 from breaker.failure import Failure
 from breaker.measures import KINDS, MeasuredCall, Measurer, is_shell_tool, kind_of, shell_command
+from breaker.messages import Messages
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
 from breaker.settings import Settings
 from breaker.shellhttp import LOOPBACK, ShellHttpPolicy
@@ -72,6 +73,8 @@ class ReplayPlan:
     result_source: ResultSource = "rebuilt"
     keep_events: bool = False
     """Keep every event, not only their counts."""
+    keep_messages: bool = False
+    """Keep with every event what the guard would have said."""
     shell_http: ShellHttpMode = "auto"
     """Whether the shell-HTTP policy is engaged: `auto` only in sessions that were offered its replacement tool."""
     machine: frozenset[str] = LOOPBACK
@@ -110,6 +113,8 @@ class ReplayEvent:
     threshold: float
     decision: str
     failure: Failure | None = None
+    message: str | None = None
+    """What the guard says at this event, where it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +213,7 @@ class SessionRun:
         self._plan = plan
         self._guard = Breaker(plan.engine_settings(), plan.ruleset, shell_http=shell_http, machine=plan.machine)
         self._census = Breaker(_census_settings(plan), plan.ruleset)
+        self._messages = Messages(self._guard.settings, plan.ruleset) if plan.keep_messages else None
         self._everything = plan.result_source == "log"
         self._measurer = _CachedMeasurer(self._guard.measurer)
         self._in_flight: dict[int, tuple[MeasuredCall, Decision | None]] = {}
@@ -221,7 +227,7 @@ class SessionRun:
             case CallFact():
                 self._call(fact)
             case SettleFact():
-                self._settle(fact.fact)
+                self._settle(fact.fact, fact.text)
             case TurnFact():
                 self._guard.turn()
                 if not self._everything:
@@ -322,18 +328,45 @@ class SessionRun:
 
     def _note_decision(self, fact: CallFact, decision: Decision) -> None:
         if decision.shell_http:
-            self._note(fact, "shell-http", "", 0, 0, decision.action, None)
+            words = self._messages.shell_http(fact.call.name) if self._messages else None
+            self._note(fact, "shell-http", "", 0, 0, decision.action, message=words)
         elif decision.blocking:
             first = decision.blocking[0]
             stage: StageName = "fail-gate" if first.track == "failure" else "gate"
-            self._note(fact, stage, first.measure, first.count, first.cap, decision.action, first.failure)
+            self._note(
+                fact,
+                stage,
+                first.measure,
+                first.count,
+                first.cap,
+                decision.action,
+                failure=first.failure,
+                message=self._gate_message(fact, decision),
+            )
         if decision.advisory is not None:
             advisory = decision.advisory
             settings = self._guard.settings
             threshold = settings.summarize_at if advisory.stage == "summarize" else settings.warn_at
-            self._note(fact, advisory.stage, advisory.measure, advisory.count, threshold or 0, decision.action, None)
+            words = self._messages.advisory(advisory) if self._messages else None
+            self._note(
+                fact,
+                advisory.stage,
+                advisory.measure,
+                advisory.count,
+                threshold or 0,
+                decision.action,
+                message=words,
+            )
 
-    def _settle(self, fact: CallFact) -> None:
+    def _gate_message(self, fact: CallFact, decision: Decision) -> str | None:
+        """Return the question to the operator where there was one, else the reason of the denial."""
+        if self._messages is None:
+            return None
+        if decision.action in {"ask-approved", "ask-declined"}:
+            return self._messages.ask(decision)
+        return self._messages.denial(decision, fact.call.name, self._guard.last_result)
+
+    def _settle(self, fact: CallFact, text: str) -> None:
         in_flight = self._in_flight.pop(fact.seq, None)
         if in_flight is None:
             return
@@ -342,12 +375,21 @@ class SessionRun:
         self._take_census(measured, outcome)
         if decision is not None and decision.withheld:
             return
-        settlement = self._guard.settle(measured, outcome.failure)
+        settlement = self._guard.settle(measured, outcome.failure, text)
         advisory = settlement.advisory
         if advisory is not None:
             action = "allow" if decision is None else decision.action
             threshold = self._guard.settings.fail_warn_at or 0
-            self._note(fact, "fail-warn", advisory.measure, advisory.streak, threshold, action, advisory.failure)
+            self._note(
+                fact,
+                "fail-warn",
+                advisory.measure,
+                advisory.streak,
+                threshold,
+                action,
+                failure=advisory.failure,
+                message=self._messages.advisory(advisory) if self._messages else None,
+            )
 
     def _take_census(self, measured: MeasuredCall, outcome: Outcome) -> None:
         """Follow the corpus' own failure streaks, as nothing were ever withheld."""
@@ -366,7 +408,9 @@ class SessionRun:
         count: int,
         threshold: float,
         decision: str,
-        failure: Failure | None,
+        *,
+        failure: Failure | None = None,
+        message: str | None = None,
     ) -> None:
         replay = self.replay
         replay.stages[stage] += 1
@@ -388,6 +432,7 @@ class SessionRun:
                     threshold=threshold,
                     decision=decision,
                     failure=failure,
+                    message=message,
                 )
             )
 

@@ -18,6 +18,7 @@ __all__ = [
     "asks_for_status",
     "classify",
     "describe",
+    "rendered_text",
     "result_text",
 ]
 
@@ -85,6 +86,13 @@ def result_text(result: Mapping[str, object]) -> str:
         text = cast("Mapping[str, object]", block).get("text") if isinstance(block, Mapping) else None
         texts.append(text if isinstance(text, str) else "")
     return "\n".join(texts)
+
+
+def rendered_text(result: Mapping[str, object]) -> str:
+    """Return a result as the guard quotes it later: the texts of its blocks, empty ones dropped, one a line."""
+    content = result.get("content")
+    blocks = cast("Sequence[object]", content) if isinstance(content, list | tuple) else ()
+    return "\n".join(text for block in blocks if (text := result_text({"content": [block]})))
 
 
 def classify(

@@ -122,7 +122,7 @@ class _Agent:
         }
 
     def _result(self, record: Mapping[str, object]) -> object | None:
-        from breaker.failure import classify, result_text
+        from breaker.failure import classify, rendered_text
         from breaker.measures import is_shell_tool, shell_command
 
         key = _key(record)
@@ -145,7 +145,7 @@ class _Agent:
             command=command if isinstance(command, str) else shell_command(call),
             ruleset=breaker.ruleset,
         )
-        settlement = breaker.settle(measured, answer.failure, result_text(given))
+        settlement = breaker.settle(measured, answer.failure, rendered_text(given))
         advisory = settlement.advisory
         return {
             "id": record.get("id"),

@@ -35,7 +35,7 @@ from analysis.sessions.outcomes import OPEN, CallSigns, Outcome, outcome_from_lo
 from analysis.sessions.report import ReadReport
 from analysis.sessions.rows import BadRowError, Row, decode_value
 from breaker.ecmascript import parse_json
-from breaker.failure import result_text
+from breaker.failure import rendered_text, result_text
 from breaker.measures import Call
 from breaker.rulesets import Ruleset
 
@@ -440,7 +440,7 @@ class FactBuilder:
             self.session.recorded_under_breaker = True
         pending.fact.outcome = outcome
         pending.fact.resolved = True
-        text = result_text({"content": result.content})
+        text = rendered_text({"content": result.content})
         self._queue.append(
             SettleFact(fact=pending.fact, seq=seq, time=row.time, is_error=result.is_error is True, text=text)
         )
