@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from cli.jsonlines import BadLine, answer_lines
-from cli.settings import DEFAULT_RULESET_NAME, ConfigOption, RulesetOption, SetOption, load_settings
+from cli.jsonlines import BadLine, answer_lines, echoed
+from cli.settings import (
+    DEFAULT_RULESET_NAME,
+    ConfigOption,
+    MachineOption,
+    RulesetOption,
+    SetOption,
+    load_settings,
+)
 
 if TYPE_CHECKING:
-    from breaker import Breaker, Call, Decision, Failure, Hit, MeasuredCall, Ruleset, Settings
+    from breaker import Breaker, Call, Decision, Failure, Hit, MeasuredCall, Messages
 
 __all__ = ["Answer", "guard"]
 
@@ -34,6 +41,12 @@ def guard(
     answer: Annotated[
         Answer, typer.Option("--answer", help="What becomes of an ask whose call carries no answer of its own.")
     ] = Answer.decline,
+    shell_http: Annotated[
+        bool,
+        typer.Option("--shell-http", help="The guard's own fetch tool is there: engage the shell-HTTP policy."),
+    ] = False,
+    machine: MachineOption = None,
+    messages: Annotated[bool, typer.Option("--messages", help="Say what the guard would say, in `message`.")] = False,
 ) -> None:
     """Run the engine as a process: JSON lines in, JSON lines out, flushed at once.
 
@@ -41,13 +54,18 @@ def guard(
     {"kind":"result","id","result"}; each may name an "agent". Out: one line for a call, and one for a result that
     was settled. A bad line is answered with {"error","line"} and the stream goes on.
     """
+    from breaker import Breaker, Messages
+    from breaker.shellhttp import this_machine
+
     settings, rules = load_settings(config, sets, ruleset)
+    names = this_machine(machine or [])
+    words = Messages(settings, rules) if messages else None
     agents: dict[str, _Agent] = {}
 
     def reply(record: Mapping[str, object]) -> object | None:
         name = _agent_name(record)
         if name not in agents:
-            agents[name] = _Agent(settings, rules, answer)
+            agents[name] = _Agent(Breaker(settings, rules, shell_http=shell_http, machine=names), answer, words)
         return agents[name].take(record)
 
     answer_lines(reply)
@@ -63,11 +81,10 @@ def _agent_name(record: Mapping[str, object]) -> str:
 class _Agent:
     """One agent's guard and its calls in flight."""
 
-    def __init__(self, settings: Settings, ruleset: Ruleset, answer: Answer) -> None:
-        from breaker import Breaker
-
-        self._breaker: Breaker = Breaker(settings, ruleset)
+    def __init__(self, breaker: Breaker, answer: Answer, words: Messages | None) -> None:
+        self._breaker = breaker
         self._answer = answer
+        self._words = words
         self._in_flight: dict[str, tuple[Call, MeasuredCall, Decision]] = {}
 
     def take(self, record: Mapping[str, object]) -> object | None:
@@ -94,6 +111,7 @@ class _Agent:
             raise BadLine(message)
         breaker = self._breaker
         measured = breaker.measure(call)
+        last_result = breaker.last_result
         ask = breaker.ask(measured)
         if ask is None:
             decision = breaker.guard(measured)
@@ -102,7 +120,7 @@ class _Agent:
         self._in_flight[_key(record)] = (call, measured, decision)
         advisory = decision.advisory
         return {
-            "id": record.get("id"),
+            "id": echoed(record.get("id")),
             "tracked": measured.tracked,
             "measures": list(measured.measures) if measured.tracked else [],
             "decision": decision.action,
@@ -118,7 +136,7 @@ class _Agent:
             },
             "streaks": breaker.streaks(measured),
             "window": breaker.window_records,
-            "message": None,
+            "message": self._words.decision(decision, call.name, last_result) if self._words else None,
         }
 
     def _result(self, record: Mapping[str, object]) -> object | None:
@@ -148,12 +166,12 @@ class _Agent:
         settlement = breaker.settle(measured, answer.failure, rendered_text(given))
         advisory = settlement.advisory
         return {
-            "id": record.get("id"),
+            "id": echoed(record.get("id")),
             "failure": _failure(settlement.failure),
             "evidence": answer.evidence,
             "failureAdvisory": None if advisory is None else {"measure": advisory.measure, "streak": advisory.streak},
             "streaks": breaker.streaks(measured),
-            "message": None,
+            "message": self._words.settlement(settlement) if self._words else None,
         }
 
 

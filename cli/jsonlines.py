@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
-__all__ = ["BadLine", "answer_lines", "print_json", "print_line"]
+__all__ = ["BadLine", "answer_lines", "echoed", "print_json", "print_line"]
 
 
 class BadLine(ValueError):
@@ -23,6 +23,11 @@ def print_line(value: object) -> None:
 def print_json(value: object) -> None:
     """Print one document, indented, as ASCII: whatever a log holds, the output is valid anywhere."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def echoed(value: object) -> object:
+    """Return a value that was read so that it prints as it came: whole numbers without a fraction."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _lines() -> Iterator[tuple[int, bytes]]:

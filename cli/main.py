@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli import classify, guard, measure, replay, schema
+from cli import classify, guard, measure, replay, rulesets, schema, shell_http
 from cli.exits import run_guarded
 
 __all__ = ["app", "run"]
@@ -25,6 +25,8 @@ app.command("replay")(replay.replay)
 app.command("guard")(guard.guard)
 app.command("measure")(measure.measure)
 app.command("classify")(classify.classify)
+app.command("shell-http")(shell_http.shell_http)
+app.command("rulesets")(rulesets.rulesets)
 app.command("schema")(schema.schema)
 
 

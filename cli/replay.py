@@ -103,6 +103,9 @@ def replay(
         str | None, typer.Option("--until", metavar="DATE", help="Only sessions created before (ISO 8601, UTC).")
     ] = None,
     events: Annotated[bool, typer.Option("--events", help="Also give every event.")] = False,
+    messages: Annotated[
+        bool, typer.Option("--messages", help="Give the events with what the guard would have said.")
+    ] = False,
     output: Annotated[
         OutputFormat, typer.Option("--format", help="A table, one JSON document, or the events as JSON lines.")
     ] = OutputFormat.table,
@@ -131,12 +134,14 @@ def replay(
     from cli.progress import byte_progress
 
     settings, rules = load_settings(config, sets, ruleset)
+    events = events or messages
     plan = ReplayPlan(
         settings=settings,
         ruleset=rules,
         policy=policy.value,
         result_source=result_source.value,
         keep_events=events or output is OutputFormat.jsonl,
+        keep_messages=messages,
         shell_http=shell_http.value,
         machine=this_machine(machine or []),
     )

@@ -207,27 +207,22 @@ def _print_reasons(console: Console, corpus: CorpusReplay) -> None:
 
 
 def _print_events(console: Console, corpus: CorpusReplay) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("session", "call", "seq", "turn", "tool", "stage", "count", "measure", "decision", "failure"):
-        table.add_column(heading, justify="right" if heading in {"call", "seq", "turn"} else "left", overflow="fold")
     for row in corpus.sessions:
+        if not row.replay.events:
+            continue
+        console.print(Text(f"{plain(row.session_id)}  {plain(row.path)}"), soft_wrap=True)
         for event in row.replay.events:
+            place = f"  #{event.call:<5} turn {event.turn:<3} seq {event.seq:<6}"
+            count = f"{event.count}/{event.threshold:g}" if event.measure else ""
             failure = event.failure
-            told = "" if failure is None else f"{failure.reason} {failure.detail}".strip()
-            cells = (
-                shortened(row.session_id, _SESSION_WIDTH),
-                str(event.call),
-                str(event.seq),
-                str(event.turn),
-                plain(event.tool),
-                event.stage,
-                f"{event.count}/{event.threshold:g}" if event.measure else _NONE,
-                shortened(event.measure, _MEASURE_WIDTH),
-                event.decision,
-                plain(told),
-            )
-            table.add_row(*map(Text, cells))
-    console.print(table)
+            told = "" if failure is None else f"  ({failure.reason} {failure.detail}".rstrip() + ")"
+            line = f"{place} {event.stage:<10} {count:>6}  {event.decision:<15} {plain(event.tool)}  "
+            line += shortened(event.measure, max(console.width - len(line) - len(told), _MEASURE_WIDTH)) + plain(told)
+            console.print(Text(line), soft_wrap=True)
+            if event.message is not None:
+                for said in event.message.split("\n"):
+                    console.print(Text(f"        | {plain(said)}"), soft_wrap=True)
+        console.print()
 
 
 def _print_read_report(console: Console, corpus: CorpusReplay) -> None:

@@ -148,10 +148,10 @@ class LogWriter:
         links = [call] if sources is None else sources
         return self.add("tool/result", {**data, **extra}, sourceEventSeqs=links, surfaceOp=op)
 
-    def bash(self, command: str = "make", text: str = "done", **result: object) -> int:
+    def bash(self, command: str = "make", text: str = "done", *, is_error: bool = False) -> int:
         """Add a shell call and its result; returns the call's number."""
         seq = self.call(command)
-        self.result(seq, text, **result)  # pyright: ignore[reportArgumentType]
+        self.result(seq, text, is_error=is_error)
         return seq
 
     def asked(self, approval: str, reason: str, call_id: object = ABSENT, tool: str = "bash") -> int:
@@ -179,7 +179,7 @@ class LogWriter:
             path = path.with_name(path.name + ".zstd")
         path.parent.mkdir(parents=True, exist_ok=True)
         frames = zstandard.ZstdCompressor(write_checksum=True)
-        lines = self.text.splitlines(keepends=True)
+        lines = [line + b"\n" for line in self.text.split(b"\n")[:-1]]
         path.write_bytes(b"".join(map(frames.compress, lines)) if compressed else self.text)
         return path
 
