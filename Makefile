@@ -17,6 +17,10 @@ $(VENV)/.installed-dev: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@ $(VENV)/.installed
 
+# The main job, on a corpus of every behaviour that the tool writes itself.
+demo: $(VENV)/.installed
+	$(BIN)/breaker demo
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -106,7 +106,7 @@ class _Agent:
 
         call = Call.from_host(record)
         wanted = record.get("answer", self._answer.value)
-        if wanted not in {"approve", "decline"}:
+        if wanted not in ("approve", "decline"):
             message = f"unknown answer {wanted!r}; known: approve, decline"
             raise BadLine(message)
         breaker = self._breaker

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli import classify, guard, measure, replay, rulesets, schema, shell_http
+from cli import classify, demo, guard, measure, replay, rulesets, schema, shell_http, synth
 from cli.exits import run_guarded
 
 __all__ = ["app", "run"]
@@ -28,6 +28,8 @@ app.command("classify")(classify.classify)
 app.command("shell-http")(shell_http.shell_http)
 app.command("rulesets")(rulesets.rulesets)
 app.command("schema")(schema.schema)
+app.command("demo")(demo.demo)
+app.command("synth")(synth.synth)
 
 
 def _print_version(wanted: bool) -> None:

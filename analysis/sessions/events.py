@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
-from analysis.sessions.rows import Row
-from breaker.ecmascript import is_number
+from analysis.sessions.rows import Row, whole_number
 
 __all__ = [
     "PACKED_TYPES",
@@ -240,12 +239,6 @@ def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _integer(value: object) -> int | None:
-    if is_number(value) and float(cast("float", value)).is_integer():
-        return int(cast("float", value))
-    return None
-
-
 def _block_texts(content: object) -> str:
     return "\n".join(_text(_mapping(block).get("text")) for block in _list(content))
 
@@ -275,7 +268,7 @@ def _assistant_message(row: Row) -> Event:
     usage = _mapping(data.get("usage"))
     tokens: int | None = None
     for bucket in _TOKEN_BUCKETS:
-        count = _integer(usage.get(bucket))
+        count = whole_number(usage.get(bucket))
         if count is not None:
             tokens = (tokens or 0) + count
     source = _mapping(message.get("source", data.get("provenance")))
@@ -289,7 +282,7 @@ def _assistant_message(row: Row) -> Event:
 
 def _step_start(row: Row) -> Event:
     data = row.data()
-    return StepStart(turn=_integer(data.get("turn")), step=_integer(data.get("step")))
+    return StepStart(turn=whole_number(data.get("turn")), step=whole_number(data.get("step")))
 
 
 def _call(row: Row) -> Event:
@@ -299,8 +292,8 @@ def _call(row: Row) -> Event:
         name=_text(data.get("name")),
         arguments=data.get("arguments"),
         nested=False,
-        turn=_integer(data.get("turn")),
-        step=_integer(data.get("step")),
+        turn=whole_number(data.get("turn")),
+        step=whole_number(data.get("step")),
     )
 
 
@@ -335,8 +328,8 @@ def _result(row: Row) -> Event:
         call_id=call_id,
         message_id=_text(message.get("id")),
         nested=False,
-        turn=_integer(data.get("turn")),
-        step=_integer(data.get("step")),
+        turn=whole_number(data.get("turn")),
+        step=whole_number(data.get("step")),
         is_error=_flag(body.get("isError", message.get("isError"))),
         error=data.get("error"),
         has_error="error" in data,

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from analysis.sessions.rows import BadRowError, decode_value
-from breaker.ecmascript import is_number
+from analysis.sessions.rows import BadRowError, decode_value, finite_number, whole_number
 
 __all__ = ["NEWEST_VERSION", "Header", "HeaderError", "parse_header"]
 
@@ -64,18 +63,17 @@ def parse_header(data: bytes) -> Header:
     if members.get("type") != "session":
         message = "the first line is no session header"
         raise HeaderError(message)
-    version = _whole(members.get("version"))
+    version = whole_number(members.get("version"))
     if version is None or version < 0:
         message = "the header has no version"
         raise HeaderError(message)
     parent = _text(members.get("parentSession"))
-    seed_length = _whole(members.get("seedLength")) if version < _FIRST_MARKED_VERSION else None
-    depth = _whole(members.get("delegationDepth"))
-    created_at = members.get("createdAt")
+    seed_length = whole_number(members.get("seedLength")) if version < _FIRST_MARKED_VERSION else None
+    depth = whole_number(members.get("delegationDepth"))
     return Header(
         version=version,
         session_id=_text(members.get("id")),
-        created_at=cast("float", created_at) if is_number(created_at) else None,
+        created_at=finite_number(members.get("createdAt")),
         cwd=_text(members.get("cwd")),
         parent=parent,
         subagent=members.get("origin") == "subagent" or bool(depth),
@@ -86,9 +84,3 @@ def parse_header(data: bytes) -> Header:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-def _whole(value: object) -> int | None:
-    if is_number(value) and float(cast("float", value)).is_integer():
-        return int(cast("float", value))
-    return None

@@ -6,6 +6,7 @@ are decoded again by the slow one before a line is called bad.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
@@ -14,7 +15,7 @@ import msgspec
 
 from breaker.ecmascript import is_number, parse_json
 
-__all__ = ["BadRowError", "Row", "parse_row"]
+__all__ = ["BadRowError", "Row", "decode_value", "finite_number", "parse_row", "whole_number"]
 
 
 class BadRowError(ValueError):
@@ -101,8 +102,8 @@ def parse_row(data: bytes) -> Row:
     raw = envelope.data
     return Row(
         type=envelope.type,
-        seq=_whole(envelope.seq if envelope.seq is not None else envelope.seq0),
-        time=_number(envelope.time if envelope.time is not None else envelope.time0),
+        seq=whole_number(_first_given(envelope.seq, envelope.seq0)),
+        time=finite_number(_first_given(envelope.time, envelope.time0)),
         appended=_is_append(envelope.surface_op),
         sources=_expand(envelope.source_event_seqs),
         raw=raw if memoryview(raw) else None,
@@ -122,8 +123,8 @@ def _parse_slowly(data: bytes) -> Row:
         raise BadRowError(message)
     return Row(
         type=kind,
-        seq=_whole(members.get("seq", members.get("seq0"))),
-        time=_number(members.get("time", members.get("time0"))),
+        seq=whole_number(_first_given(members.get("seq"), members.get("seq0"))),
+        time=finite_number(_first_given(members.get("time"), members.get("time0"))),
         appended=_is_append(members.get("surfaceOp")),
         sources=_expand(members.get("sourceEventSeqs")),
         raw=None,
@@ -131,14 +132,25 @@ def _parse_slowly(data: bytes) -> Row:
     )
 
 
-def _whole(value: object) -> int | None:
-    if is_number(value) and float(cast("float", value)).is_integer():
-        return int(cast("float", value))
-    return None
+def whole_number(value: object) -> int | None:
+    """Return a number without a fraction as an integer, None for anything else."""
+    number = finite_number(value)
+    return int(number) if number is not None and (isinstance(number, int) or number.is_integer()) else None
 
 
-def _number(value: object) -> float | None:
-    return cast("float", value) if is_number(value) else None
+def finite_number(value: object) -> float | None:
+    """Return a number a double can hold, None for anything else."""
+    if not is_number(value):
+        return None
+    number = cast("float", value)
+    try:
+        return number if math.isfinite(number) else None
+    except OverflowError:
+        return None
+
+
+def _first_given(*values: object) -> object:
+    return next((value for value in values if value is not None), None)
 
 
 def _is_append(surface_op: object) -> bool:
@@ -146,8 +158,8 @@ def _is_append(surface_op: object) -> bool:
     return surface_op is None or surface_op == "append"
 
 
-_LONGEST_RUN = 1_000_000
-"""A packed run of source seqs longer than this is no log's; only its ends are kept."""
+_MOST_SOURCES = 1_000_000
+"""No log's row follows from more; of a packed run beyond this only the ends are kept."""
 
 
 def _expand(sources: object) -> tuple[int, ...]:
@@ -155,12 +167,13 @@ def _expand(sources: object) -> tuple[int, ...]:
         return ()
     seqs: list[int] = []
     for item in cast("list[object]", sources):
-        single = _whole(item)
+        single = whole_number(item)
         if single is not None:
             seqs.append(single)
         elif isinstance(item, list):
-            ends = [_whole(end) for end in cast("list[object]", item)]
+            ends = [whole_number(end) for end in cast("list[object]", item)]
             if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
                 first, last = ends[0], ends[1]
-                seqs.extend(range(first, last + 1) if last - first <= _LONGEST_RUN else (first, last))
+                fits = last - first < _MOST_SOURCES - len(seqs)
+                seqs.extend(range(first, last + 1) if fits else (first, last))
     return tuple(seqs)

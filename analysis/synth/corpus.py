@@ -69,7 +69,7 @@ def write_corpus(
         )
         truth = Truth(recipe, seed, version, plain, SCALE_SETTINGS, truths)
     else:
-        corpus = Corpus(recipe, seed, version, count)
+        corpus = Corpus(recipe, seed, count)
         chosen.plan(corpus)
         truths = tuple(_write_session(out, run, version, plain=plain) for run in corpus.runs)
         truth = Truth(recipe, seed, version, plain, SETTINGS, truths, corpus.best)

@@ -15,7 +15,7 @@ from analysis.synth.scale import DEFAULT_SESSIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from analysis.synth.log import Event, Version
+    from analysis.synth.log import Event
     from analysis.synth.truth import Label
 
 EPOCH: Final = 1_767_225_600_000
@@ -49,7 +49,6 @@ class Corpus:
 
     recipe: str
     seed: int
-    version: Version
     sessions: int
     runs: list[Run] = field(default_factory=list[Run])
     best: Mapping[str, object] = field(default_factory=dict[str, object])

@@ -117,7 +117,6 @@ class Run:
     calls: list[PlannedCall] = field(default_factory=list[PlannedCall])
     moments: list[Moment] = field(default_factory=list[Moment])
     call_events: list[Event] = field(default_factory=list[Event])
-    notes: list[str] = field(default_factory=list[str])
     now: int = 0
     turns: int = 0
     not_started: int = 0
@@ -567,7 +566,6 @@ class Run:
             short_lines=self.short_lines,
             call_seqs=tuple(seqs[event] for event in self.call_events),
             observed=self._observed(settings),
-            notes=tuple(self.notes),
         )
 
     def _observed(self, settings: Sequence[NamedSetting]) -> dict[str, Observed]:

@@ -107,7 +107,11 @@ class NamedSetting:
 
     def overrides(self) -> dict[str, object]:
         """Return the breaker's own setting keys that differ from the defaults."""
-        given: dict[str, object] = {
+        usual = NamedSetting("default")._keys()
+        return {key: value for key, value in self._keys().items() if value != usual[key]}
+
+    def _keys(self) -> dict[str, object]:
+        return {
             "window": self.window,
             "onLimit": self.on_limit,
             "warnAt": self.warn_at,
@@ -116,17 +120,6 @@ class NamedSetting:
             "failLimit": self.fail_limit,
             "limits": dict(self.limits),
         }
-        default = NamedSetting("default")
-        usual: dict[str, object] = {
-            "window": default.window,
-            "onLimit": default.on_limit,
-            "warnAt": default.warn_at,
-            "summarizeAt": default.summarize_at,
-            "failWarnAt": default.fail_warn_at,
-            "failLimit": default.fail_limit,
-            "limits": dict(default.limits),
-        }
-        return {key: value for key, value in given.items() if value != usual[key]}
 
 
 SETTINGS: Final = (
@@ -429,7 +422,6 @@ class SessionTruth:
     short_lines: int
     call_seqs: tuple[int, ...]
     observed: Mapping[str, Observed]
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

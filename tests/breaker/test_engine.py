@@ -475,6 +475,22 @@ def test_an_approval_does_not_cover_what_blocks_since() -> None:
     assert (denied.action, denied.refused, [hit.measure for hit in denied.blocking]) == ("deny", False, ["cmd:c"])
 
 
+def test_an_approval_frees_what_was_asked_about_also_after_a_human_message() -> None:
+    breaker = breaker_of(limits={**EQUAL_CAPS, "exact": 2, "cmd": 2})
+    exact, both = call_of("exact:e"), call_of("exact:e", "cmd:c")
+    breaker.guard(both)
+    breaker.guard(exact, breaker.ask(exact))
+    ask = breaker.ask(both)
+    assert ask is not None
+    assert ([hit.measure for hit in ask.hits], [hit.measure for hit in ask.blocking]) == (
+        ["exact:e", "cmd:c"],
+        ["cmd:c"],
+    )
+    breaker.turn()
+    assert breaker.guard(both, ask).action == "ask-approved"
+    assert (breaker.next_count("exact:e"), breaker.next_count("cmd:c")) == (2, 1)
+
+
 def test_asking_changes_nothing() -> None:
     breaker = breaker_of(limits={**EQUAL_CAPS, "exact": 2})
     breaker.guard(call_of("exact:e"))

@@ -149,6 +149,7 @@ WORDS: list[tuple[str, Found]] = [
     # T4
     ("[killed by signal: SIGKILL]", ("signal", "SIGKILL")),
     ("[killed by signal: a\nb]", ("signal", "a\nb")),
+    ("[killed by signal: \n]", ("signal", "\n")),
     ("[killed by signal: ]", None),
     ("[killed by signal: ] [killed by signal: X]", ("signal", "X")),
     ("[killed by signal: X", None),

@@ -1,0 +1,268 @@
+"""What every command over recorded sessions takes, declared once: which sessions, and how they are replayed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec, TypeVar, get_type_hints
+
+import typer
+
+from cli.exits import FINE, NOT_ENOUGH, UNREADABLE, USAGE, Failed, warn
+from cli.settings import (
+    DEFAULT_RULESET_NAME,
+    ConfigOption,
+    MachineOption,
+    RulesetOption,
+    SetOption,
+    load_settings,
+)
+
+if TYPE_CHECKING:
+    from analysis.corpus import CorpusReplay, Period
+    from analysis.labels import LabelRules
+    from analysis.replay import ReplayPlan
+
+__all__ = [
+    "CorpusOptions",
+    "PolicyName",
+    "ResultSourceName",
+    "ShellHttpModeName",
+    "corpus_command",
+    "judge",
+]
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class PolicyName(StrEnum):
+    """What becomes of an ask."""
+
+    unattended = "unattended"
+    approve = "approve"
+    deny = "deny"
+    observe = "observe"
+
+
+class ShellHttpModeName(StrEnum):
+    """Where the shell-HTTP policy is engaged."""
+
+    auto = "auto"
+    on = "on"
+    off = "off"
+
+
+class ResultSourceName(StrEnum):
+    """What results are classified from."""
+
+    rebuilt = "rebuilt"
+    log = "log"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusOptions:
+    """The options of a command over recorded sessions, as given. Each field is a parameter of the command."""
+
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="PATH…",
+            help="Sessions roots, projects, session folders, log files, exported ZIPs, in any mix.",
+            show_default="$DSH_HOME/sessions",
+        ),
+    ] = None
+    config: ConfigOption = None
+    sets: SetOption = None
+    ruleset: RulesetOption = DEFAULT_RULESET_NAME
+    policy: Annotated[
+        PolicyName,
+        typer.Option(
+            "--policy",
+            help="At a gate: nobody answers (unattended), everybody approves, every gate denies, or nothing is "
+            "withheld (observe).",
+        ),
+    ] = PolicyName.unattended
+    shell_http: Annotated[
+        ShellHttpModeName,
+        typer.Option(
+            "--shell-http",
+            help="Engage the shell-HTTP policy in sessions that were offered web_fetch_file (auto), in all, in none.",
+        ),
+    ] = ShellHttpModeName.auto
+    machine: MachineOption = None
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", metavar="NAME=GLOB", help="Label sessions good, stuck or unknown by id or path."),
+    ] = None
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", metavar="FILE", help="CSV or TOML of session id or path glob, label, reason."),
+    ] = None
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="DATE", help="Only sessions created at or after (ISO 8601, UTC).")
+    ] = None
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="DATE", help="Only sessions created before (ISO 8601, UTC).")
+    ] = None
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 3 unless every file reads ok (older generations aside).")
+    ] = False
+    result_source: Annotated[
+        ResultSourceName,
+        typer.Option(
+            "--result-source",
+            help="Classify results rebuilt from the log, or only from what the published measurements used (log).",
+        ),
+    ] = ResultSourceName.rebuilt
+
+    @property
+    def roots(self) -> list[Path]:
+        """The paths given, or the harness' own sessions folder."""
+        return self.paths or [_default_root()]
+
+    def plan(self, *, keep_events: bool = False, keep_messages: bool = False) -> ReplayPlan:
+        """Load the settings and return how sessions are replayed.
+
+        Raises:
+            Failed: settings or ruleset are wrong.
+        """
+        from analysis.replay import ReplayPlan
+        from breaker.shellhttp import this_machine
+
+        settings, rules = load_settings(self.config, self.sets, self.ruleset)
+        return ReplayPlan(
+            settings=settings,
+            ruleset=rules,
+            policy=self.policy.value,
+            result_source=self.result_source.value,
+            keep_events=keep_events,
+            keep_messages=keep_messages,
+            shell_http=self.shell_http.value,
+            machine=this_machine(self.machine or []),
+        )
+
+    def label_rules(self) -> LabelRules:
+        """Read the labels given.
+
+        Raises:
+            Failed: a label or a label file is wrong.
+        """
+        from analysis.labels import LabelError, LabelRules, parse_label, read_labels
+
+        try:
+            rules = [parse_label(text) for text in self.label or []]
+            if self.labels is not None:
+                rules.extend(read_labels(self.labels))
+        except LabelError as error:
+            raise Failed(USAGE, str(error)) from None
+        return LabelRules(rules)
+
+    def period(self) -> Period | None:
+        """Return the stretch of time asked for, None where there is none.
+
+        Raises:
+            Failed: a date is none.
+        """
+        from analysis.corpus import Period
+
+        if self.since is None and self.until is None:
+            return None
+        return Period(since=_epoch("--since", self.since), until=_epoch("--until", self.until))
+
+    def replay(self, plan: ReplayPlan, paths: Sequence[Path] | None = None) -> CorpusReplay:
+        """Replay the sessions asked for, with a progress bar where somebody looks, and tell the corpus' warnings.
+
+        Args:
+            plan: how they are replayed.
+            paths: other paths than those given.
+
+        Raises:
+            Failed: a path does not exist, a label contradicts another, an option is wrong.
+        """
+        from analysis.corpus import replay_corpus
+        from analysis.labels import LabelConflict
+        from analysis.sessions.find import PathMissing
+        from cli.progress import byte_progress
+
+        roots = self.roots if paths is None else paths
+        label_rules = self.label_rules()
+        period = self.period()
+        with byte_progress("reading sessions") as progress:
+            try:
+                corpus = replay_corpus(roots, plan, labels=label_rules, period=period, progress=progress)
+            except (PathMissing, LabelConflict) as error:
+                raise Failed(USAGE, str(error)) from None
+        for message in corpus.warnings:
+            warn(message)
+        return corpus
+
+
+def corpus_command(verb: Callable[Concatenate[CorpusOptions, Parameters], Result]) -> Callable[..., Result]:
+    """Give a verb the parameters of `CorpusOptions` on its command line; it gets them as its first argument."""
+    shared = {field.name: field.default for field in fields(CorpusOptions)}
+    hints = get_type_hints(CorpusOptions, include_extras=True)
+    own_hints = get_type_hints(verb, include_extras=True)
+    _, *own = inspect.signature(verb).parameters.values()
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
+        for name, default in shared.items()
+    ]
+    parameters += [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own_hints[parameter.name])
+        for parameter in own
+    ]
+
+    @wraps(verb)
+    def command(*args: Parameters.args, **given: Parameters.kwargs) -> Result:
+        options = CorpusOptions(**{name: given.pop(name) for name in shared if name in given})  # pyright: ignore
+        return verb(options, *args, **given)
+
+    return command
+
+
+def judge(corpus: CorpusReplay, *, strict: bool) -> int:
+    """Return the exit code a corpus earns: an empty or unreadable one is never fine.
+
+    Raises:
+        Failed: nothing was found, nothing could be read, or under `strict` anything did not read ok.
+    """
+    if not corpus.reports:
+        if corpus.filtered:
+            raise Failed(NOT_ENOUGH, f"no session in that time; {corpus.filtered} lie outside it")
+        if corpus.problems:
+            raise Failed(UNREADABLE, f"nothing could be read: {corpus.problems[0].shown}: {corpus.problems[0].message}")
+        raise Failed(NOT_ENOUGH, f"no sessions found in {', '.join(corpus.roots)}")
+    if not corpus.sessions:
+        raise Failed(UNREADABLE, f"none of {len(corpus.reports)} session files could be read")
+    if strict and not corpus.spotless:
+        faults = sum(report.state not in {"ok", "superseded"} for report in corpus.reports) + len(corpus.problems)
+        raise Failed(UNREADABLE, f"--strict: {faults} of {len(corpus.reports)} session files did not read ok")
+    return FINE
+
+
+def _default_root() -> Path:
+    import os
+
+    from analysis.sessions.find import default_root
+
+    return default_root(os.environ, Path.home())
+
+
+def _epoch(option: str, text: str | None) -> float | None:
+    from datetime import UTC, datetime
+
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        message = f"{option} {text}: not a date (ISO 8601, such as 2026-01-31 or 2026-01-31T12:00)"
+        raise Failed(USAGE, message) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp() * 1000
