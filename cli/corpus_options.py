@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
@@ -36,7 +36,6 @@ __all__ = [
     "judge",
 ]
 
-Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
@@ -202,7 +201,7 @@ class CorpusOptions:
         return corpus
 
 
-def corpus_command(verb: Callable[Concatenate[CorpusOptions, Parameters], Result]) -> Callable[..., Result]:
+def corpus_command(verb: Callable[..., Result]) -> Callable[..., Result]:
     """Give a verb the parameters of `CorpusOptions` on its command line; it gets them as its first argument."""
     shared = {field.name: field.default for field in fields(CorpusOptions)}
     hints = get_type_hints(CorpusOptions, include_extras=True)
@@ -218,10 +217,13 @@ def corpus_command(verb: Callable[Concatenate[CorpusOptions, Parameters], Result
     ]
 
     @wraps(verb)
-    def command(*args: Parameters.args, **given: Parameters.kwargs) -> Result:
-        options = CorpusOptions(**{name: given.pop(name) for name in shared if name in given})  # pyright: ignore
-        return verb(options, *args, **given)
+    def command(**given: object) -> Result:
+        options = cast("Mapping[str, Any]", {name: given.pop(name) for name in shared if name in given})
+        return verb(CorpusOptions(**options), **given)
 
+    signature = inspect.Signature(parameters, return_annotation=own_hints.get("return"))
+    vars(command)["__signature__"] = signature
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 

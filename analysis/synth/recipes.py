@@ -220,6 +220,13 @@ def _demo_shapes(corpus: Corpus) -> None:
         project=3,
         model=2,
     )
+    run = corpus.begin("steered", "two messages in a row open one turn; a third steers it and resets every count")
+    run.human("Make the check pass.")
+    run.human("Use the small data set.")
+    act.check_again(run, 4)
+    run.human("Stop, the data set was wrong. Now try again.")
+    act.check_again(run, 2)
+    run.say("It still fails.")
     _simple(
         corpus,
         "spiral",
@@ -593,7 +600,7 @@ class Recipe:
     fixed: bool = False
 
 
-DEMO_SESSIONS: Final = 31
+DEMO_SESSIONS: Final = 32
 
 RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
     {

@@ -94,6 +94,7 @@ class Call:
     between: tuple[Hook | Approval | Nested | Child, ...] = ()
     result: bool = True
     duration: int = 400
+    clipped: bool = False
     verdicts: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
     measures_under: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
@@ -264,8 +265,7 @@ class Run:
     def compact(self, summary: str) -> None:
         """Write a compaction: the history is hidden from the model behind a summary; nothing is lost from the file."""
         compaction_id = self.chance.uuid()
-        first, last = self._human_events[0], self.call_events[-1]
-        shadowed = [first]
+        first, last = self._human_events[0], self._results[-1]
         self._write("compaction/start", {"compactionId": compaction_id, "turn": self._harness_turn})
         start = self.log.events[-1]
         self._write(
@@ -274,7 +274,7 @@ class Run:
                 "compactionId": compaction_id,
                 "summary": [{"type": "text", "text": summary}],
                 "shadowedRange": {"start": first, "end": last},
-                "shadowedSeqs": list(shadowed),
+                "shadowedSeqs": [first, *self._results],
                 "provider": self.provider,
                 "model": self.model,
                 "usage": {"inputTokens": 900, "outputTokens": 60},
@@ -411,6 +411,7 @@ class Run:
                 met_guard=call.verdict.outcome != "not-run" if call.met_guard is None else call.met_guard,
                 settles=settled if call.settles is None else call.settles,
                 tracked=call.tracked,
+                clipped=call.clipped,
                 seconds=(event.time - (self._first_time or 0)) / _MILLISECONDS,
                 tokens=self._tokens,
                 verdicts=call.verdicts,
@@ -561,6 +562,7 @@ class Run:
             not_run=outcomes["not-run"],
             not_started=self.not_started,
             open=outcomes["open"],
+            clipped=sum(call.clipped for call in tracked),
             recorded_under_breaker=self.recorded_under_breaker,
             lines=self.lines,
             short_lines=self.short_lines,

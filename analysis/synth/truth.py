@@ -64,6 +64,7 @@ class PlannedCall:
     met_guard: bool
     settles: bool
     tracked: bool = True
+    clipped: bool = False
     seconds: float = 0.0
     tokens: int = 0
     verdicts: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
@@ -107,10 +108,11 @@ class NamedSetting:
 
     def overrides(self) -> dict[str, object]:
         """Return the breaker's own setting keys that differ from the defaults."""
-        usual = NamedSetting("default")._keys()
-        return {key: value for key, value in self._keys().items() if value != usual[key]}
+        usual = NamedSetting("default").as_config()
+        return {key: value for key, value in self.as_config().items() if value != usual[key]}
 
-    def _keys(self) -> dict[str, object]:
+    def as_config(self) -> dict[str, object]:
+        """Return the settings under the breaker's own keys."""
         return {
             "window": self.window,
             "onLimit": self.on_limit,
@@ -417,6 +419,7 @@ class SessionTruth:
     not_run: int
     not_started: int
     open: int
+    clipped: int
     recorded_under_breaker: bool
     lines: int
     short_lines: int

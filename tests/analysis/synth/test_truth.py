@@ -50,6 +50,7 @@ def test_the_demo_holds_every_behaviour_once(demo: Mapping[str, SessionTruth]) -
         "run-code",
         "background-jobs",
         "repeated-ids",
+        "steered",
         "spiral",
         "denials",
         "odd-failures",
@@ -147,6 +148,13 @@ def test_nested_calls_count(demo: Mapping[str, SessionTruth]) -> None:
         "bash/exit/1/rebuilt": 1,
         "run_code/error/CODE_RUN_FAILED/structured": 1,
     }
+
+
+def test_steering_resets_and_a_clipped_result_still_fails(demo: Mapping[str, SessionTruth]) -> None:
+    session = demo["steered"]
+    assert (session.turns, session.failed, session.clipped) == (2, 6, 6)
+    assert session.observed["default"].longest_streak == Extreme("cmd:make:make check", 4)
+    assert _stages(session) == [("fail-warn", 2, "cmd", 3)]
 
 
 def test_refusals_fail_unless_the_body_had_run(demo: Mapping[str, SessionTruth]) -> None:
@@ -298,7 +306,7 @@ def test_truth_is_written_beside_the_sessions(corpus: Corpora) -> None:
     out, truth = corpus("demo", 4, True)
     written = json.loads((out / "truth.json").read_text())
     assert written == json.loads(json.dumps(truth.to_json()))
-    assert written["totals"]["read"] == {"ok": 30, "torn": 1, "superseded": 1}
+    assert written["totals"]["read"] == {"ok": 31, "torn": 1, "superseded": 1}
     assert [setting["name"] for setting in written["settings"]] == [setting.name for setting in SETTINGS]
     strict = next(setting for setting in written["settings"] if setting["name"] == "strict")
     assert strict["set"]["failLimit"] == 3
