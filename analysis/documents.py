@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from analysis.corpus import CorpusReplay, SessionRow, Totals
 from analysis.replay import STAGES, FirstTrip, MeasureCount, ReplayEvent, ReplayPlan, StageName
 from analysis.sessions.report import ReadReport
+from breaker.ecmascript import canonical_json
 from breaker.failure import Failure
 from breaker.measures import KINDS
+from breaker.settings import Settings
 from breaker.version import __version__
 
 __all__ = ["BREAKER_DETECTOR", "JsonObject", "event_rows", "head", "rate", "replay_document"]
@@ -42,7 +46,7 @@ def head(name: str, plan: ReplayPlan, corpus: CorpusReplay) -> JsonObject:
             "machine": sorted(plan.machine),
         },
         "result_source": plan.result_source,
-        "settings": plan.settings.as_config,
+        "settings": _settings(plan.settings),
         "settings_hash": plan.settings.digest,
         "corpus": {
             "roots": list(corpus.roots),
@@ -52,6 +56,14 @@ def head(name: str, plan: ReplayPlan, corpus: CorpusReplay) -> JsonObject:
             "bytes": corpus.size,
             "read": corpus.read_counts,
         },
+    }
+
+
+def _settings(settings: Settings) -> JsonObject:
+    """Return the settings as plain JSON: maps the guard takes as they are can hold what has no JSON spelling."""
+    return {
+        key: value if key == "limits" else cast("object", json.loads(canonical_json(value)))
+        for key, value in settings.as_config.items()
     }
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "ShellHttpModeName",
     "corpus_command",
     "judge",
+    "require_sessions",
 ]
 
 Result = TypeVar("Result")
@@ -227,18 +228,27 @@ def corpus_command(verb: Callable[..., Result]) -> Callable[..., Result]:
     return command
 
 
+def require_sessions(corpus: CorpusReplay) -> None:
+    """Refuse a corpus there is nothing to tell of.
+
+    Raises:
+        Failed: no session was found, or none in the time asked for.
+    """
+    if corpus.filtered and not corpus.sessions:
+        raise Failed(NOT_ENOUGH, f"no session in that time; {corpus.filtered} lie outside it")
+    if not corpus.reports and not corpus.problems:
+        raise Failed(NOT_ENOUGH, f"no sessions found in {', '.join(corpus.roots)}")
+
+
 def judge(corpus: CorpusReplay, *, strict: bool) -> int:
     """Return the exit code a corpus earns: an empty or unreadable one is never fine.
 
     Raises:
         Failed: nothing was found, nothing could be read, or under `strict` anything did not read ok.
     """
+    require_sessions(corpus)
     if not corpus.reports:
-        if corpus.filtered:
-            raise Failed(NOT_ENOUGH, f"no session in that time; {corpus.filtered} lie outside it")
-        if corpus.problems:
-            raise Failed(UNREADABLE, f"nothing could be read: {corpus.problems[0].shown}: {corpus.problems[0].message}")
-        raise Failed(NOT_ENOUGH, f"no sessions found in {', '.join(corpus.roots)}")
+        raise Failed(UNREADABLE, f"nothing could be read: {corpus.problems[0].shown}: {corpus.problems[0].message}")
     if not corpus.sessions:
         raise Failed(UNREADABLE, f"none of {len(corpus.reports)} session files could be read")
     if strict and not corpus.spotless:

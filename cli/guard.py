@@ -145,7 +145,7 @@ class _Agent:
 
         key = _key(record)
         if key not in self._in_flight:
-            message = f"no call with id {record.get('id')!r} is waiting for a result"
+            message = f"no call with id {key} is waiting for a result"
             raise BadLine(message)
         result = record.get("result")
         if not isinstance(result, Mapping):

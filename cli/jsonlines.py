@@ -16,7 +16,15 @@ class BadLine(ValueError):
 
 def print_line(value: object) -> None:
     """Print one value as one line of JSON, at once."""
-    sys.stdout.write(json.dumps(value, separators=(",", ":")) + "\n")
+    _print_text(_line(value))
+
+
+def _line(value: object) -> str:
+    return json.dumps(value, separators=(",", ":")) + "\n"
+
+
+def _print_text(line: str) -> None:
+    sys.stdout.write(line)
     sys.stdout.flush()
 
 
@@ -26,8 +34,10 @@ def print_json(value: object) -> None:
 
 
 def echoed(value: object) -> object:
-    """Return a value that was read so that it prints as it came: whole numbers without a fraction."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """Return a value that was read so that it prints as JavaScript prints it: whole numbers without a fraction."""
+    from breaker.ecmascript import canonical_json
+
+    return value if value is None or isinstance(value, str) else cast("object", json.loads(canonical_json(value)))
 
 
 def _lines() -> Iterator[tuple[int, bytes]]:
@@ -50,10 +60,14 @@ def answer_lines(answer: Callable[[Mapping[str, object]], object | None]) -> Non
                 message = "not a JSON object"
                 raise BadLine(message)
             reply = answer(cast("Mapping[str, object]", record))
+            text = "" if reply is None else _line(reply)
         except UnicodeDecodeError as error:
-            print_line({"error": f"not UTF-8: {error.reason} at byte {error.start}", "line": number})
+            text = _line({"error": f"not UTF-8: {error.reason} at byte {error.start}", "line": number})
+        except json.JSONDecodeError as error:
+            text = _line({"error": f"not JSON: {error.msg} at character {error.pos}", "line": number})
+        except RecursionError:
+            text = _line({"error": "nested too deeply", "line": number})
         except ValueError as error:
-            print_line({"error": str(error), "line": number})
-        else:
-            if reply is not None:
-                print_line(reply)
+            text = _line({"error": str(error), "line": number})
+        if text:
+            _print_text(text)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
 
 from cli import classify, demo, guard, measure, replay, rulesets, schema, shell_http, synth
-from cli.exits import run_guarded
+from cli.exits import USAGE, run_guarded
 
 __all__ = ["app", "run"]
 
 app = typer.Typer(
     name="breaker",
     help="Replay recorded DeepSeek Harness sessions call by call through the engine that would guard a live agent.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -42,14 +44,29 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def main(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Replay recorded DeepSeek Harness sessions call by call through the engine that would guard a live agent."""
     del version
+    if context.invoked_subcommand is None:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(USAGE)
+
+
+def _ready_streams() -> None:
+    """Let a stream show its escape for a character it lacks, and stand in for one the caller has closed."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream: object = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+        elif mode == "w" and isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def run() -> None:
     """Run the command and exit with its code."""
+    _ready_streams()
     sys.exit(run_guarded(lambda: app(standalone_mode=False)))

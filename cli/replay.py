@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.corpus_options import CorpusOptions, corpus_command, judge
+from cli.corpus_options import CorpusOptions, corpus_command, judge, require_sessions
 
 if TYPE_CHECKING:
     from analysis.corpus import CorpusReplay
@@ -46,6 +46,7 @@ def replay(
     events = events or messages
     plan = options.plan(keep_events=events or output is OutputFormat.jsonl, keep_messages=messages)
     corpus = options.replay(plan)
+    require_sessions(corpus)
     _print(corpus, output, events=events, top=top)
     return judge(corpus, strict=options.strict)
 

@@ -44,10 +44,18 @@ _OPEN_LOOP = (
 )
 
 
+class _PipedConsole(Console):
+    """A console that leaves it to the command what a reader that went away means."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass the fault on."""
+        raise BrokenPipeError
+
+
 def print_replay(corpus: CorpusReplay, *, events: bool, top: int) -> None:
     """Print a replay for a person."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
-    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width)
+    console = _PipedConsole(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width)
     if corpus.sessions:
         _print_sessions(console, corpus, top)
         _print_summary(console, corpus)

@@ -93,6 +93,8 @@ _CHECKSUM_SIZE: Final = 4
 _DICTIONARY_ID_SIZES: Final = (0, 1, 2, 4)
 _CONTENT_SIZE_SIZES: Final = (0, 2, 4, 8)
 _WINDOW_LOG_LEAST: Final = 10
+_SMALL_FRAME: Final = _MEBI
+"""Bytes of text up to which a frame is decompressed in one call."""
 _BLOCK_HEADER: Final = 3
 _BLOCK_LARGEST: Final = 128 * _KIBI
 _BLOCK_RLE: Final = 1
@@ -295,6 +297,13 @@ class LineReader:
         torn: _Walk | None = None
         skipped: _Walk | None = None
         while at < source.end and not self._stopped:
+            whole = walker.small_frame(at)
+            if whole is not None and self.expanded_bytes + len(whole[0]) <= self.limits.max_expanded:
+                text, at = whole
+                skipped = None
+                yield from self._take(text, self.frames)
+                self.frames += 1
+                continue
             walk, held = self._hold(walker, at)
             if walk.state is _State.SKIPPABLE:
                 skipped = walk
@@ -688,6 +697,47 @@ class _FrameWalker:
     def has_given_up(self) -> bool:
         """Tell whether so much was searched in vain that frames after damage are looked for no more."""
         return self._budget <= 0
+
+    def small_frame(self, at: int) -> tuple[bytes, int] | None:
+        """Give the text of a sound, small frame at `at` and where it ends; None for every other kind of frame.
+
+        Nearly all frames are of this kind, and are decompressed in one call. What is odd in any way is left to the
+        walk that can tell what is wrong.
+        """
+        source = self._source
+        index = source.load(at, _FRAME_HEADER_LONGEST)
+        window = source.window
+        head = window[index : index + _FRAME_HEADER_LONGEST]
+        if head[: len(_MAGIC)] != _MAGIC or len(head) < _FRAME_HEADER_LONGEST or head[_DESCRIPTOR_AT] & _RESERVED_BIT:
+            return None
+        size = _header_size(head)
+        try:
+            expected = zstandard.frame_content_size(head)
+        except zstandard.ZstdError:
+            return None
+        if not 0 <= expected <= _SMALL_FRAME or _window_size(head, size) > self._max_window:
+            return None
+        position = index + size
+        end = len(window)
+        while position + _BLOCK_HEADER <= end:
+            word = window[position] | window[position + 1] << 8 | window[position + 2] << 16
+            kind = word >> 1 & 3
+            if kind == _BLOCK_RESERVED:
+                return None
+            position += _BLOCK_HEADER + (1 if kind == _BLOCK_RLE else word >> 3)
+            if word & 1:
+                break
+        else:
+            return None
+        if head[_DESCRIPTOR_AT] & _CHECKSUM_BIT:
+            position += _CHECKSUM_SIZE
+        if position > end:
+            return None
+        try:
+            text = self._decompressor.decompress(window[index:position])
+        except zstandard.ZstdError:
+            return None
+        return text, at + position - index
 
     def texts(self, walk: _Walk) -> Iterator[bytes]:
         """Give the text of the frame at `walk.start`, at most 128 KiB at once, and fill `walk`.

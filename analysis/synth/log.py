@@ -91,17 +91,14 @@ class Header:
 class Rendered:
     """Hold a log as bytes of one format version, before compression.
 
-    `batches` are the durable appends (whole lines each); `seqs` gives the sequence number of each event.
+    `batches` are the durable appends (whole lines each); `seqs` gives the sequence number of each event. `seeded` logs
+    carry a copied history in their first batch.
     """
 
     header: bytes
     batches: tuple[bytes, ...]
     seqs: dict[Event, int]
-
-    @property
-    def size(self) -> int:
-        """Count the bytes of the plain log."""
-        return len(self.header) + sum(map(len, self.batches))
+    seeded: bool = False
 
 
 @dataclass(slots=True)
@@ -169,7 +166,7 @@ class SessionLog:
         if lines:
             batches.append(b"".join(lines))
         header = header_line(self.header, version, seed_length if self.header.is_seeded else None)
-        return Rendered(header, tuple(batches), seqs)
+        return Rendered(header, tuple(batches), seqs, self.header.is_seeded)
 
     def _inherited_with_marker(self) -> tuple[Event, ...]:
         if not self.header.is_seeded:
@@ -201,22 +198,24 @@ def log_path(root: Path, header: Header, version: int, *, plain: bool) -> Path:
     return root / project_key(header.cwd) / session_folder(header.id) / file_name(version, plain=plain)
 
 
-def compressor(level: int = FRAME_LEVEL) -> zstandard.ZstdCompressor:
+def compressor(level: int = FRAME_LEVEL, *, content_size: bool = True) -> zstandard.ZstdCompressor:
     """Return what makes one frame of a log: with a checksum and, as in the harness' small frames, a content size."""
-    return zstandard.ZstdCompressor(level=level, write_checksum=True, write_content_size=True)
+    return zstandard.ZstdCompressor(level=level, write_checksum=True, write_content_size=content_size)
 
 
 def encode(rendered: Rendered, *, plain: bool, torn: bool = False) -> Iterator[bytes]:
     """Yield the bytes of a log file, piece by piece.
 
-    Compressed, the first frame is the header line and each further frame one append batch. A torn file ends inside
-    its last batch, before that batch's first line is whole, so every encoding loses the same rows.
+    Compressed, the first frame is the header line and each further frame one append batch; a copied history is a
+    frame without a content size, as the harness streams it. A torn file ends inside its last batch, before that
+    batch's first line is whole, so every encoding loses the same rows.
     """
-    frames = compressor()
+    frames, streamed = compressor(), compressor(content_size=False)
     parts = (rendered.header, *rendered.batches)
-    for number, part in enumerate(parts, 1):
-        piece = part if plain else frames.compress(part)
-        if torn and number == len(parts):
+    for number, part in enumerate(parts):
+        frame = streamed if rendered.seeded and number == 1 else frames
+        piece = part if plain else frame.compress(part)
+        if torn and number == len(parts) - 1:
             piece = piece[: part.index(b"\n") // 2] if plain else piece[: len(piece) // 2]
         yield piece
 

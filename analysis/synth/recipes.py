@@ -538,7 +538,7 @@ def labelled(corpus: Corpus) -> None:
     Good runs repeat a measure up to 8 times and fail at most twice in a row. Stuck runs repeat one at least 11 times
     without a failure, or fail at least six times in a row with at most 8 repeats. So warning at 9, 10 or 11 together
     with a failure warning at 3 to 6 touches every stuck run and no good one; caps of 9 to 11 for every kind together
-    with a failure limit of 3 to 5 gate every stuck run and no good one.
+    with a failure limit of 2 to 5 gate every stuck run and no good one.
     """
     counts = {"good": 0, "repeats": 0, "fails": 0}
     for number in range(corpus.sessions):
@@ -565,7 +565,7 @@ def labelled(corpus: Corpus) -> None:
         run.say("That is all.")
     corpus.best = {
         "touch": {"warnAt": [9, 11], "failWarnAt": [3, 6]},
-        "gate": {"limits": [9, 11], "failLimit": [3, 5]},
+        "gate": {"limits": [9, 11], "failLimit": [2, 5]},
         "stuck": counts["repeats"] + counts["fails"],
         "good": counts["good"],
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+import zstandard
 
 from analysis.synth import Truth
 
@@ -120,6 +121,14 @@ def test_frames_carry_a_checksum_and_their_content_size(corpus: Corpora) -> None
     assert content[:4] == bytes.fromhex("28b52ffd")
     single_segment, checksum = 0x20, 0x04
     assert content[4] & (single_segment | checksum) == single_segment | checksum
+
+
+def test_a_copied_history_is_a_frame_without_a_content_size(corpus: Corpora) -> None:
+    out, truth = corpus("demo", 4, False)
+    path = next(session.files[0].path for session in truth.sessions if session.name == "fork-child")
+    first = zstandard.ZstdDecompressor().decompressobj()
+    first.decompress((out / path).read_bytes())
+    assert first.unused_data[:5] == bytes.fromhex("28b52ffd04")
 
 
 def test_sequence_numbers_are_dense(logs: dict[str, Log]) -> None:

@@ -137,6 +137,22 @@ def test_failures_have_the_planted_reason_detail_and_evidence(corpus: Corpora, r
         assert failed_by == session.failed_by, session.name
 
 
+@pytest.mark.parametrize(
+    ("cap", "fail_limit", "separated"),
+    [(9, 2, True), (11, 5, True), (10, 3, True), (8, 3, False), (12, 3, False), (10, 6, False)],
+)
+def test_labelled_runs_are_gated_as_stated(corpus: Corpora, cap: int, fail_limit: int, separated: bool) -> None:
+    out, truth = corpus("labelled", 4, True)
+    limits = dict.fromkeys(("exact", "cmd", "net", "sink", "host"), cap)
+    plan = _plan(replace(SETTINGS[0], fail_limit=fail_limit, limits=limits))
+    gated: dict[str, bool] = {}
+    for session, reader in _readers(out, truth, "0.8"):
+        replay = replay_session(reader, plan)
+        assert replay is not None
+        gated[session.name] = replay.denials > 0
+    assert (gated == {session.name: session.label == "stuck" for session in truth.sessions}) is separated
+
+
 def test_only_an_older_generation_is_superseded(corpus: Corpora) -> None:
     out, truth = corpus("demo", 4, False)
     superseded = [

@@ -297,6 +297,7 @@ def test_labelled_runs_are_separated_by_exactly_the_stated_thresholds(corpus: Co
         (repeats, failures) for repeats in range(2, 15) for failures in range(2, 10) if separates(repeats, failures)
     }
     assert found == {(repeats, failures) for repeats in (9, 10, 11) for failures in (3, 4, 5, 6)}
+    assert truth.best["gate"] == {"limits": [9, 11], "failLimit": [2, 5]}
     assert truth.best["touch"] == {"warnAt": [9, 11], "failWarnAt": [3, 6]}
     labels = [session.label for session in truth.sessions]
     assert (truth.best["good"], truth.best["stuck"]) == (labels.count("good"), labels.count("stuck"))
