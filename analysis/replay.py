@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from analysis.sessions.facts import CallFact, Fact, MessageFact, ResultSource, SessionFacts, SettleFact, TurnFact
 from analysis.sessions.outcomes import Outcome, OutcomeKind
@@ -31,6 +32,7 @@ __all__ = [
     "Policy",
     "ReplayEvent",
     "ReplayPlan",
+    "RunObserver",
     "SessionReplay",
     "SessionRun",
     "ShellHttpMode",
@@ -169,6 +171,8 @@ class SessionReplay:
     """The least of cap minus count over every enabled measure seen."""
     first_trips: dict[StageName, FirstTrip] = field(default_factory=dict[StageName, FirstTrip])
     events: list[ReplayEvent] = field(default_factory=list[ReplayEvent])
+    observer: RunObserver | None = field(default=None, compare=False, repr=False)
+    """What watched the run, where something did; the way the session went counts."""
 
     @property
     def settled(self) -> int:
@@ -196,6 +200,52 @@ def _margin(threshold: float | None, reached: int) -> float | None:
     return None if threshold is None else max(threshold - reached, 0)
 
 
+class RunObserver(Protocol):
+    """Sees one session's replay as it happens.
+
+    A run that is followed two ways is copied with its observer (`copy.deepcopy`); only one of the two is kept.
+    """
+
+    def on_turn(self, fact: TurnFact, *, clears_streaks: bool) -> None:
+        """See the guard's state cleared; the record's own streaks end here too where `clears_streaks`."""
+        ...
+
+    def on_message(self, fact: MessageFact) -> None:
+        """See a message of the model."""
+        ...
+
+    def on_call(
+        self, fact: CallFact, measured: MeasuredCall, counts: Mapping[str, int], decision: Decision | None
+    ) -> None:
+        """See a call, untracked ones too, before the events it sets off.
+
+        Args:
+            fact: the call with its outcome.
+            measured: its measures.
+            counts: the next count of each enabled measure, this call included; empty where it never met the guard.
+            decision: the guard's answer; None where it never met the guard.
+        """
+        ...
+
+    def on_settle(self, fact: SettleFact, measured: MeasuredCall | None, streaks: Mapping[str, int]) -> None:
+        """See a call's result.
+
+        Args:
+            fact: the result.
+            measured: the call's measures; None where the result settles nothing.
+            streaks: the record's own streaks above 0 of those measures, after this result.
+        """
+        ...
+
+    def on_event(self, event: ReplayEvent) -> None:
+        """See a stage reached."""
+        ...
+
+    def on_end(self, session: SessionFacts) -> None:
+        """See the session's end, when everything about it is known."""
+        ...
+
+
 @dataclass(slots=True)
 class _OpenTrip:
     seq: int
@@ -208,9 +258,10 @@ class _OpenTrip:
 class SessionRun:
     """Takes one session's facts in order and keeps what the replay saw. Use one per session."""
 
-    def __init__(self, plan: ReplayPlan, *, shell_http: bool) -> None:
+    def __init__(self, plan: ReplayPlan, *, shell_http: bool, observer: RunObserver | None = None) -> None:
         self.replay = SessionReplay(shell_http=shell_http)
         self._plan = plan
+        self._observer = observer
         self._guard = Breaker(plan.engine_settings(), plan.ruleset, shell_http=shell_http, machine=plan.machine)
         self._census = Breaker(_census_settings(plan), plan.ruleset)
         self._messages = Messages(self._guard.settings, plan.ruleset) if plan.keep_messages else None
@@ -227,12 +278,16 @@ class SessionRun:
             case CallFact():
                 self._call(fact)
             case SettleFact():
-                self._settle(fact.fact, fact.text)
+                self._settle(fact)
             case TurnFact():
                 self._guard.turn()
                 if not self._everything:
                     self._census.turn()
+                if self._observer is not None:
+                    self._observer.on_turn(fact, clears_streaks=not self._everything)
             case MessageFact():
+                if self._observer is not None:
+                    self._observer.on_message(fact)
                 if fact.tokens is not None:
                     self._tokens_known = True
                     self._tokens += fact.tokens
@@ -256,6 +311,9 @@ class SessionRun:
                 seconds_after=_seconds(trip.time, session.last_time),
                 tokens_after=self._tokens - trip.tokens if self._tokens_known else None,
             )
+        if self._observer is not None:
+            self._observer.on_end(session)
+            replay.observer = self._observer
         return replay
 
     def fork(self) -> SessionRun:
@@ -278,6 +336,8 @@ class SessionRun:
     def _call(self, fact: CallFact) -> None:
         measured = self._measurer.measure(fact)
         if not measured.tracked and not self._everything:
+            if self._observer is not None:
+                self._observer.on_call(fact, measured, {}, None)
             return
         replay = self.replay
         outcome = fact.outcome
@@ -289,12 +349,16 @@ class SessionRun:
             failure = outcome.failure
             replay.failed_by[FailureKey(measured.name, failure.reason, failure.detail, failure.evidence)] += 1
             replay.failed_text_only += failure.evidence == "text"
-        decision = self._decide(fact, measured) if outcome.commits and measured.tracked else None
+        decision = None
+        if outcome.commits and measured.tracked:
+            decision = self._decide(fact, measured)
+        elif self._observer is not None:
+            self._observer.on_call(fact, measured, {}, None)
         if outcome.settles:
             self._in_flight[fact.seq] = (measured, decision)
 
     def _decide(self, fact: CallFact, measured: MeasuredCall) -> Decision:
-        self._look_at_counts(measured)
+        counts = self._look_at_counts(measured)
         guard = self._guard
         if self._plan.policy == "observe":
             decision = guard.observe(measured)
@@ -309,22 +373,25 @@ class SessionRun:
         if decision.withheld:
             self.replay.denials += 1
             self.replay.false_rejections += fact.outcome.kind == "ok"
+        if self._observer is not None:
+            self._observer.on_call(fact, measured, counts, decision)
         self._note_decision(fact, decision)
         return decision
 
-    def _look_at_counts(self, measured: MeasuredCall) -> None:
-        """Follow the gate's margin and the peak."""
+    def _look_at_counts(self, measured: MeasuredCall) -> Mapping[str, int]:
+        """Follow the gate's margin and the peak; return the counts where somebody watches."""
         replay = self.replay
+        counts: dict[str, int] = {}
         best: MeasureCount | None = None
-        for measure in measured.measures:
-            cap = self._guard.cap(measure)
-            if cap is None:
-                continue
+        for measure, cap in self._guard.enabled(measured):
             count = self._guard.next_count(measure)
+            if self._observer is not None:
+                counts[measure] = count
             if replay.gate_margin is None or cap - count < replay.gate_margin:
                 replay.gate_margin = cap - count
             best = _better(best, measure, count)
         replay.peak = _higher(replay.peak, best)
+        return counts
 
     def _note_decision(self, fact: CallFact, decision: Decision) -> None:
         if decision.shell_http:
@@ -366,13 +433,18 @@ class SessionRun:
             return self._messages.ask(decision)
         return self._messages.denial(decision, fact.call.name, self._guard.last_result)
 
-    def _settle(self, fact: CallFact, text: str) -> None:
+    def _settle(self, settle: SettleFact) -> None:
+        fact, text = settle.fact, settle.text
         in_flight = self._in_flight.pop(fact.seq, None)
         if in_flight is None:
+            if self._observer is not None:
+                self._observer.on_settle(settle, None, {})
             return
         measured, decision = in_flight
         outcome = fact.outcome
-        self._take_census(measured, outcome)
+        streaks = self._take_census(measured, outcome)
+        if self._observer is not None:
+            self._observer.on_settle(settle, measured, streaks)
         if decision is not None and decision.withheld:
             return
         settlement = self._guard.settle(measured, outcome.failure, text)
@@ -391,14 +463,16 @@ class SessionRun:
                 message=self._messages.advisory(advisory) if self._messages else None,
             )
 
-    def _take_census(self, measured: MeasuredCall, outcome: Outcome) -> None:
-        """Follow the corpus' own failure streaks, as nothing were ever withheld."""
+    def _take_census(self, measured: MeasuredCall, outcome: Outcome) -> Mapping[str, int]:
+        """Follow the corpus' own failure streaks, as nothing were ever withheld, and return those of the call."""
         counted = replace(measured, tracked=True) if self._everything else measured
         self._census.settle(counted, outcome.failure)
         best: MeasureCount | None = None
-        for measure, streak in self._census.streaks(counted).items():
+        streaks = self._census.streaks(counted)
+        for measure, streak in streaks.items():
             best = _better(best, measure, streak)
         self.replay.longest_streak = _higher(self.replay.longest_streak, best)
+        return streaks
 
     def _note(
         self,
@@ -418,23 +492,25 @@ class SessionRun:
             replay.stages_by_kind.setdefault(kind_of(measure), Counter())[stage] += 1
         if stage not in self._trips:
             self._trips[stage] = _OpenTrip(fact.seq, fact.turn, fact.index, fact.time, self._tokens)
-        if self._plan.keep_events:
-            replay.events.append(
-                ReplayEvent(
-                    seq=fact.seq,
-                    turn=fact.turn,
-                    call=fact.index,
-                    tool=fact.call.name,
-                    stage=stage,
-                    track=_TRACKS[stage],
-                    measure=measure,
-                    count=count,
-                    threshold=threshold,
-                    decision=decision,
-                    failure=failure,
-                    message=message,
-                )
+        if self._plan.keep_events or self._observer is not None:
+            event = ReplayEvent(
+                seq=fact.seq,
+                turn=fact.turn,
+                call=fact.index,
+                tool=fact.call.name,
+                stage=stage,
+                track=_TRACKS[stage],
+                measure=measure,
+                count=count,
+                threshold=threshold,
+                decision=decision,
+                failure=failure,
+                message=message,
             )
+            if self._plan.keep_events:
+                replay.events.append(event)
+            if self._observer is not None:
+                self._observer.on_event(event)
 
 
 def _seconds(start: float | None, end: float | None) -> float | None:
@@ -490,10 +566,10 @@ class _AutoRun:
     The two ways it can go are one until the policy first refuses a call; from there on both are followed.
     """
 
-    def __init__(self, plan: ReplayPlan) -> None:
+    def __init__(self, plan: ReplayPlan, observer: RunObserver | None) -> None:
         self._plan = plan
         self._policy = ShellHttpPolicy(plan.settings, plan.ruleset, plan.machine)
-        self._off = SessionRun(plan, shell_http=False)
+        self._off = SessionRun(plan, shell_http=False, observer=observer)
         self._on: SessionRun | None = None
 
     def take(self, fact: Fact) -> None:
@@ -519,16 +595,19 @@ class _AutoRun:
         return self._off.tracks(fact.call.name) and self._policy.refuses(command)
 
 
-def session_run(plan: ReplayPlan) -> SessionRun | _AutoRun:
-    """Return what takes one session's facts under a plan."""
+def session_run(plan: ReplayPlan, observer: RunObserver | None = None) -> SessionRun | _AutoRun:
+    """Return what takes one session's facts under a plan; an observer sees what it does."""
     if plan.shell_http == "auto" and plan.has_shell_http:
-        return _AutoRun(plan)
-    return SessionRun(plan, shell_http=plan.shell_http == "on" and plan.has_shell_http)
+        return _AutoRun(plan, observer)
+    engaged = plan.shell_http == "on" and plan.has_shell_http
+    return SessionRun(plan, shell_http=engaged, observer=observer)
 
 
-def replay_session(reader: SessionReader, plan: ReplayPlan) -> SessionReplay | None:
+def replay_session(
+    reader: SessionReader, plan: ReplayPlan, observer: RunObserver | None = None
+) -> SessionReplay | None:
     """Read one session file and replay it; None where nothing in it could be used (the reader's report says why)."""
-    run = session_run(plan)
+    run = session_run(plan, observer)
     for fact in reader.facts():
         run.take(fact)
     if reader.session is None or not reader.report.used:

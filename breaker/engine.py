@@ -147,8 +147,9 @@ class Breaker:
         self.settings = Settings.from_config({}, ruleset) if settings is None else settings
         self.ruleset = ruleset
         self.measurer = Measurer(self.settings, ruleset)
-        self._caps: dict[str, float | None] = {}
-        self._by_kind = not any(":" in key for key in self.settings.limits)
+        self._own_caps = frozenset(key for key in self.settings.limits if ":" in key)
+        self._looked_at: MeasuredCall | None = None
+        self._enabled: tuple[tuple[str, float], ...] = ()
         self._state = AgentState(self.settings.window)
         self._shell_http: ShellHttpPolicy | None = None
         if shell_http:
@@ -164,7 +165,6 @@ class Breaker:
     def turn(self) -> None:
         """Forget everything about the agent, as at a human message."""
         self._state = AgentState(self.settings.window)
-        self._caps.clear()
 
     def measure(self, call: Call) -> MeasuredCall:
         """Compute a call's measures under this guard's settings."""
@@ -241,8 +241,8 @@ class Breaker:
             return _NOTHING_SETTLED
         state = self._state
         warned: list[str] = []
-        for measure in call.measures:
-            if measure in state.exempt or self.cap(measure) is None:
+        for measure, _ in self.enabled(call):
+            if measure in state.exempt:
                 continue
             if failure is None:
                 state.succeed(measure)
@@ -293,13 +293,17 @@ class Breaker:
 
     def cap(self, measure: str) -> float | None:
         """Return the cap of a measure, None where it is not enabled."""
-        if self._by_kind:
-            return self.settings.limits.get(kind_of(measure))
-        if measure in self._caps:
-            return self._caps[measure]
-        cap = self.settings.cap(measure)
-        self._caps[measure] = cap
-        return cap
+        if measure in self._own_caps:
+            return self.settings.limits[measure]
+        return self.settings.limits.get(kind_of(measure))
+
+    def enabled(self, call: MeasuredCall) -> tuple[tuple[str, float], ...]:
+        """Return the enabled measures of a call with their caps, in measure order."""
+        if call is not self._looked_at:
+            capped = ((measure, self.cap(measure)) for measure in call.measures)
+            self._enabled = tuple((measure, cap) for measure, cap in capped if cap is not None)
+            self._looked_at = call
+        return self._enabled
 
     # -- the rules -----------------------------------------------------------------------------------------------
 
@@ -308,10 +312,7 @@ class Breaker:
         limit = self.settings.fail_limit
         failures: list[Hit] = []
         repeats: list[Hit] = []
-        for measure in call.measures:
-            cap = self.cap(measure)
-            if cap is None:
-                continue
+        for measure, cap in self.enabled(call):
             streak = state.streaks.get(measure, 0)
             if limit is not None and streak >= limit:
                 failures.append(Hit(measure, streak, limit, "failure", state.streak_failures[measure]))
@@ -331,9 +332,7 @@ class Breaker:
         """Choose the message of an allowed call: higher stage, then higher count, then lower rank, then first."""
         best: tuple[int, int, int] | None = None
         chosen = ""
-        for measure in call.measures:
-            if self.cap(measure) is None:
-                continue
+        for measure, _ in self.enabled(call):
             count = self._state.next_count(measure)
             if count == self.settings.summarize_at:
                 stage = _SUMMARIZE

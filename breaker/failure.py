@@ -186,16 +186,17 @@ def classify_text(text: str, *, command: str, ruleset: Ruleset) -> Classificatio
 
     Linear in the text.
     """
-    found = _EXIT_CODE.search(text)
+    # A plain search for the opening words first: nearly no text holds them, and it is far quicker than a pattern.
+    found = _EXIT_CODE.search(text) if "[exit code: " in text else None
     if found and found[1].strip("-0"):
         return _from_text("exit", found[1], "T1 exit code", found[0])
-    found = _HTTP_STATUS.search(text)
+    found = _HTTP_STATUS.search(text) if "(HTTP " in text else None
     if found and int(found[1]) >= _FIRST_ERROR_STATUS:
         return _from_text("http", found[1], "T2 HTTP status", found[0])
-    found = _TIMED_OUT.search(text)
+    found = _TIMED_OUT.search(text) if "[timed out after " in text else None
     if found:
         return _from_text("timeout", f"{found[1]}ms", "T3 timed out", found[0])
-    found = _KILLED.search(text)
+    found = _KILLED.search(text) if "[killed by signal: " in text else None
     end = text.find("]", found.end()) if found else -1
     if found and end >= 0:
         return _from_text("signal", text[found.end() : end], "T4 signal", text[found.start() : end + 1])
@@ -224,10 +225,10 @@ def _classify_exceptions(text: str) -> Classification | None:
         found = _RAISED.search(text)
         if found:
             return _from_text("exception", found[2], "T7 exception line", found[1].rstrip())
-    found = _HTTP_ERROR.search(text)
+    found = _HTTP_ERROR.search(text) if "HTTP Error " in text else None
     if found:
         return _from_text("http", found[1], "T8 HTTP Error", found[0])
-    found = _CURL_CODE.search(text)
+    found = _CURL_CODE.search(text) if "curl: (" in text else None
     if found:
         return _from_text("curl", found[1], "T9 curl", found[0])
     return None
