@@ -142,7 +142,8 @@ def test_the_words_that_decided_are_named(outcome: Callable[..., Outcome]) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["x\n[exit code: 1]", "x\n[killed by signal: SIGKILL]", "Traceback (most recent call last)", "HTTP Error 500"]
+    "text",
+    ["x\n[exit code: 1]", "x\n[killed by signal: SIGKILL]", "Traceback (most recent call last)", "HTTP Error 500"],
 )
 @pytest.mark.parametrize("name", ["read", "grep", "job_output", "terminal_send", "Bash", "bash2", "web_search"])
 def test_prose_of_other_tools_is_never_guessed_at(outcome: Callable[..., Outcome], text: str, name: str) -> None:
@@ -727,9 +728,7 @@ def test_a_cancelled_approval_settles_though_the_call_was_aborted_before_dispatc
         ("x", {"error": code("AbortError", "ABORTED_BEFORE_DISPATCH")}, None),
     ],
 )
-def test_the_log_alone(
-    tmp_path: Path, text: str, fields: Json, expected: tuple[str, str, str, str] | None
-) -> None:
+def test_the_log_alone(tmp_path: Path, text: str, fields: Json, expected: tuple[str, str, str, str] | None) -> None:
     log = LogWriter()
     call = log.call()
     log.result(

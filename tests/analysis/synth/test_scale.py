@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
@@ -54,15 +53,3 @@ def test_every_turn_repeats_fails_and_trips(tmp_path: Path) -> None:
     ]
     assert [event.call for event in wide.events if event.stage == "gate"] == [25, 26, 65, 66]
     assert (wide.denials, wide.false_rejections, wide.failed) == (4, 4, 8)
-
-
-@pytest.mark.slow
-def test_fifty_megabytes_of_log_are_written_a_second(tmp_path: Path) -> None:
-    write_corpus(tmp_path / "warm", "scale", sessions=1, calls=40)
-    start = time.process_time()
-    truth = write_corpus(tmp_path / "out", "scale", sessions=30, calls=400)
-    taken = time.process_time() - start
-    plain = write_corpus(tmp_path / "plain", "scale", sessions=30, calls=400, plain=True)
-    size = sum((tmp_path / "plain" / session.files[0].path).stat().st_size for session in plain.sessions)
-    assert len(truth.sessions) == len(plain.sessions)
-    assert size / taken > 50 * MEGABYTE
