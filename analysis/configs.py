@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,15 +11,21 @@ from typing import Any, ClassVar, cast
 
 import yaml
 
-from breaker.ecmascript import parse_json
+from breaker.ecmascript import parse_json, string_text
 
-__all__ = ["ConfigError", "apply_sets", "load_config"]
+__all__ = ["ConfigError", "apply_sets", "load_config", "load_document", "patch_rows"]
 
 _ROW_ID = "repeat-tool-breaker"
 _ROW_NAME = "dsh-repeat-tool-breaker"
 _MAPS = frozenset({"limits", "ignoreArgs", "hostAliases"})
 _TOML_NULL = "null"
 _SETTINGS_TABLE = "settings"
+_OTHER_TABLES = ("check", "label")
+"""What else a `breaker.toml` holds beside the guard's settings."""
+_PROJECT_FILE = "pyproject.toml"
+_PROJECT_TABLE = ("tool", "breaker")
+_TEXT_OR_CONSTANT = re.compile(r'"(?:\\.|[^"\\])*"|(NaN|-?Infinity)')
+"""Finds what Python reads as a number and JSON does not know, outside of text."""
 _LARGEST_FILE = 16 * 1024 * 1024
 
 
@@ -30,21 +37,75 @@ def _unread(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> None:
     del loader, suffix, node
 
 
+_BOOLEAN_TAG = "tag:yaml.org,2002:bool"
+_BOOLEAN = re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z")
+_OLDER_TAGS = frozenset({_BOOLEAN_TAG, "tag:yaml.org,2002:timestamp"})
+
+
+def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
+    """Return how a plain scalar gets its type, by its first character: as in YAML 1.1, but for booleans and dates."""
+    older = cast("dict[str, list[tuple[str, re.Pattern[str]]]]", yaml.SafeLoader.yaml_implicit_resolvers)
+    resolvers = {first: [one for one in given if one[0] not in _OLDER_TAGS] for first, given in older.items()}
+    for first in "tTfF":
+        resolvers.setdefault(first, []).append((_BOOLEAN_TAG, _BOOLEAN))
+    return resolvers
+
+
 class _TolerantLoader(yaml.SafeLoader):
-    """Safe YAML in which a tag of somebody else's is passed over unread."""
+    """Safe YAML in which a tag of somebody else's is passed over unread, and dates, `yes` and `on` are text.
+
+    So the harness' own YAML has it (version 1.2).
+    """
 
     yaml_multi_constructors: ClassVar[dict[str | None, Any]] = {"": _unread}
+    yaml_implicit_resolvers = _resolvers()
 
 
 def load_config(path: Path) -> dict[str, object]:
     """Read the guard's settings out of a file, by its suffix: `.toml`, `.json`, `.yml` or `.yaml`.
 
-    Settings stand at the top level or under a table `settings`. A YAML list is taken as a `cordis.patch.yml`: the
+    Settings stand at the top level or under a table `settings`; in a `pyproject.toml` the same under `tool.breaker`. A YAML list is taken as a `cordis.patch.yml`: the
     settings are the `config` of the guard's row, the last one where there are several. TOML has no null; there the
     text `"null"` stands for it.
 
     Raises:
         ConfigError: the file cannot be read or does not parse (with its line), or holds no settings.
+    """
+    document = load_document(path)
+    if isinstance(document, list):
+        return _patched_row(path, cast("list[object]", document))
+    if document is None:
+        return {}
+    if not isinstance(document, Mapping):
+        message = f"{path}: the settings must be an object"
+        raise ConfigError(message)
+    settings = dict(cast("Mapping[str, object]", document))
+    if path.name == _PROJECT_FILE:
+        settings = _project_table(settings)
+    nested = settings.get(_SETTINGS_TABLE)
+    if isinstance(nested, Mapping):
+        return dict(cast("Mapping[str, object]", nested))
+    return {
+        key: value for key, value in settings.items() if key not in _OTHER_TABLES or not isinstance(value, dict | list)
+    }
+
+
+def _project_table(document: dict[str, object]) -> dict[str, object]:
+    """Return what a `pyproject.toml` says of the guard; without a table `check` of its own it is all about the check."""
+    table: object = document
+    for name in _PROJECT_TABLE:
+        table = cast("Mapping[str, object]", table).get(name) if isinstance(table, Mapping) else None
+    if not isinstance(table, Mapping):
+        return {}
+    members = dict(cast("Mapping[str, object]", table))
+    return members if "check" in members else {_SETTINGS_TABLE: members.get(_SETTINGS_TABLE, {})}
+
+
+def load_document(path: Path) -> object:
+    """Read a settings file as it stands, by its suffix.
+
+    Raises:
+        ConfigError: the file cannot be read or does not parse, with its line.
     """
     try:
         if path.stat().st_size > _LARGEST_FILE:
@@ -60,23 +121,13 @@ def load_config(path: Path) -> dict[str, object]:
     if suffix not in readers:
         message = f"{path}: not a settings file; its name must end in {', '.join(readers)}"
         raise ConfigError(message)
-    document = readers[suffix](path, text)
-    if isinstance(document, list):
-        return _patched_row(path, cast("list[object]", document))
-    if document is None:
-        return {}
-    if not isinstance(document, Mapping):
-        message = f"{path}: the settings must be an object"
-        raise ConfigError(message)
-    settings = dict(cast("Mapping[str, object]", document))
-    nested = settings.get(_SETTINGS_TABLE)
-    return dict(cast("Mapping[str, object]", nested)) if isinstance(nested, Mapping) else settings
+    return readers[suffix](path, text)
 
 
 def _read_toml(path: Path, text: str) -> object:
     try:
         return _with_nulls(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         message = f"{path}: {error}"
         raise ConfigError(message) from None
 
@@ -89,6 +140,25 @@ def _with_nulls(value: object) -> object:
     return value
 
 
+def _with_text_keys(value: object, done: dict[int, object]) -> object:
+    """Make every key of a YAML document text, as in an object of the harness.
+
+    What the document names again by an alias is one object in the answer too, so that a small file stays small.
+    """
+    identity = id(value)
+    if identity in done:
+        return done[identity]
+    if isinstance(value, dict):
+        members = cast("dict[object, object]", value)
+        value = {string_text(key): _with_text_keys(member, done) for key, member in members.items()}
+    elif isinstance(value, list):
+        value = [_with_text_keys(item, done) for item in cast("list[object]", value)]
+    else:
+        return value
+    done[identity] = value
+    return value
+
+
 def _read_json(path: Path, text: str) -> object:
     try:
         json.loads(text, parse_int=float)
@@ -97,13 +167,15 @@ def _read_json(path: Path, text: str) -> object:
         message = f"{path}:{error.lineno}: {error.msg} (column {error.colno})"
         raise ConfigError(message) from None
     except (ValueError, RecursionError) as error:
-        message = f"{path}: {error}"
+        constant = next((found for found in _TEXT_OR_CONSTANT.finditer(text) if found[1]), None)
+        line = "" if constant is None else f":{text.count(chr(10), 0, constant.start()) + 1}"
+        message = f"{path}{line}: {error}"
         raise ConfigError(message) from None
 
 
 def _read_yaml(path: Path, text: str) -> object:
     try:
-        return _TolerantLoader(text).get_single_data()
+        return _with_text_keys(cast("object", _TolerantLoader(text).get_single_data()), {})
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"{path}:{mark.line + 1}" if mark is not None else str(path)
@@ -117,16 +189,10 @@ def _read_yaml(path: Path, text: str) -> object:
 def _patched_row(path: Path, operations: list[object]) -> dict[str, object]:
     found: object = None
     seen = False
-    for operation in operations:
-        if not isinstance(operation, Mapping):
-            continue
-        row = cast("Mapping[str, object]", operation)
-        inserted = row.get("insert")
-        rows = [row, *cast("Sequence[object]", inserted)] if isinstance(inserted, list) else [row]
-        for candidate in rows:
-            if isinstance(candidate, Mapping) and _is_breaker_row(cast("Mapping[str, object]", candidate)):
-                found = cast("Mapping[str, object]", candidate).get("config")
-                seen = True
+    for row in patch_rows(operations):
+        if _is_breaker_row(row):
+            found = row.get("config")
+            seen = True
     if not seen:
         message = f"{path}: has no row with `id: {_ROW_ID}` or `name: {_ROW_NAME}`"
         raise ConfigError(message)
@@ -136,6 +202,19 @@ def _patched_row(path: Path, operations: list[object]) -> dict[str, object]:
         message = f"{path}: the `config` of row {_ROW_ID} must be an object"
         raise ConfigError(message)
     return dict(cast("Mapping[str, object]", found))
+
+
+def patch_rows(operations: Sequence[object]) -> list[Mapping[str, object]]:
+    """Return the rows of a `cordis.patch.yml`, those inside an `insert` list too, in order."""
+    rows: list[Mapping[str, object]] = []
+    for operation in operations:
+        if not isinstance(operation, Mapping):
+            continue
+        row = cast("Mapping[str, object]", operation)
+        inserted = row.get("insert")
+        candidates = [row, *cast("Sequence[object]", inserted)] if isinstance(inserted, list) else [row]
+        rows += [cast("Mapping[str, object]", candidate) for candidate in candidates if isinstance(candidate, Mapping)]
+    return rows
 
 
 def _is_breaker_row(row: Mapping[str, object]) -> bool:

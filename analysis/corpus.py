@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol, TypeAlias
 
 from analysis.labels import LABELS, Label, LabelRules
 from analysis.progress import NO_PROGRESS, Progress
-from analysis.replay import STAGES, FailureKey, ReplayPlan, SessionReplay, StageName, replay_session
+from analysis.replay import STAGES, FailureKey, ReplayPlan, RunObserver, SessionReplay, StageName, replay_session
 from analysis.sessions.decode import Limits
 from analysis.sessions.find import Problem, SessionFile, find_sessions
 from analysis.sessions.header import Header
@@ -18,7 +19,16 @@ from analysis.sessions.outcomes import OUTCOME_KINDS, OutcomeKind
 from analysis.sessions.report import READ_STATES, ReadReport
 from analysis.sessions.session import SessionReader, read_header
 
-__all__ = ["STREAK_STEPS", "CorpusReplay", "Period", "SessionRow", "Totals", "replay_corpus"]
+__all__ = [
+    "STREAK_STEPS",
+    "CorpusReplay",
+    "Observation",
+    "Period",
+    "SessionReplayer",
+    "SessionRow",
+    "Totals",
+    "replay_corpus",
+]
 
 STREAK_STEPS = (2, 3, 4, 5, 8)
 """The streak lengths the corpus table counts sessions at."""
@@ -64,6 +74,8 @@ class SessionRow:
     read: str
     notes: tuple[str, ...]
     replay: SessionReplay
+    digests: tuple[bytes, ...] = ()
+    """One for every own message, call and result, where asked for."""
 
 
 @dataclass(slots=True)
@@ -189,6 +201,27 @@ class CorpusReplay:
         return not self.problems and all(report.state in {"ok", "superseded"} for report in self.reports)
 
 
+class Observation(Protocol):
+    """Watches the replay of a corpus: one observer for every session, taken back in the order of the files."""
+
+    @property
+    def short_line(self) -> int | None:
+        """Characters up to which a line of the model's own text is a short phrase; None: lines are not counted."""
+        ...
+
+    def observer(self) -> RunObserver:
+        """Return what watches the next session."""
+        ...
+
+    def take(self, path: str, observer: RunObserver) -> None:
+        """Take back what watched the session of a file. Copies of a session are only set aside later."""
+        ...
+
+
+SessionReplayer: TypeAlias = Callable[[SessionReader], SessionReplay | None]
+"""Reads one session to its end and replays it; None where nothing in it could be used."""
+
+
 @dataclass(slots=True)
 class _Candidate:
     file: SessionFile
@@ -206,6 +239,9 @@ def replay_corpus(
     period: Period | None = None,
     limits: Limits = _DEFAULT_LIMITS,
     progress: Progress = NO_PROGRESS,
+    observation: Observation | None = None,
+    replayer: SessionReplayer | None = None,
+    digests: bool = False,
 ) -> CorpusReplay:
     """Replay every session found under the given paths.
 
@@ -216,6 +252,9 @@ def replay_corpus(
         period: only sessions created in it.
         limits: bounds on what one file may take.
         progress: told how many bytes were read.
+        observation: watches every session's replay.
+        replayer: replays a session in place of the plain way, as a sweep does.
+        digests: give every session the digests of its rows.
 
     Raises:
         PathMissing: a given path does not exist.
@@ -236,7 +275,7 @@ def replay_corpus(
     ids = Counter(candidate.header.session_id for candidate in candidates if candidate.header is not None)
     progress.start(sum(candidate.file.size for candidate in candidates if candidate.file.superseded_by is None))
     for candidate in candidates:
-        _read(candidate, plan, ids, labels, limits, progress)
+        _read(candidate, plan, ids, labels, limits, progress, observation, replayer, digests=digests)
     _set_aside_copies(candidates)
     _note_missing_parents(candidates)
     unused = [f"no session matches {rule.origin} ({rule.glob})" for rule in labels.unused()]
@@ -258,6 +297,10 @@ def _read(
     labels: LabelRules,
     limits: Limits,
     progress: Progress,
+    observation: Observation | None,
+    replayer: SessionReplayer | None,
+    *,
+    digests: bool,
 ) -> None:
     file = candidate.file
     if file.superseded_by is not None:
@@ -270,15 +313,20 @@ def _read(
         file,
         plan.ruleset,
         source=plan.result_source,
-        digests=several,
+        digests=digests or several,
+        short_line=observation.short_line if observation is not None else None,
         limits=limits,
         on_bytes=progress.advance,
     )
-    replay = replay_session(reader, plan)
+    observer = observation.observer() if observation is not None else None
+    replay = replay_session(reader, plan, observer) if replayer is None else replayer(reader)
     candidate.report = reader.report
     session = reader.session
     if session is None or replay is None:
         return
+    if observation is not None and replay.observer is not None:
+        observation.take(file.shown, replay.observer)
+        replay.observer = None
     candidate.digests = session.digests
     header = session.header
     candidate.row = SessionRow(
@@ -294,6 +342,7 @@ def _read(
         read=reader.report.state,
         notes=(),
         replay=replay,
+        digests=tuple(session.digests) if digests else (),
     )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from analysis.corpus import CorpusReplay, SessionRow, Totals
+from analysis.detect import BREAKER_NAME, DetectorEvent, happened
+from analysis.detect_document import detector_sections, session_detectors, total_detectors
 from analysis.replay import STAGES, FirstTrip, MeasureCount, ReplayEvent, ReplayPlan, StageName
 from analysis.sessions.report import ReadReport
 from breaker.ecmascript import canonical_json
@@ -16,14 +18,15 @@ from breaker.measures import KINDS
 from breaker.settings import Settings
 from breaker.version import __version__
 
-__all__ = ["BREAKER_DETECTOR", "JsonObject", "event_rows", "head", "rate", "replay_document"]
+__all__ = ["BREAKER_DETECTOR", "JsonObject", "event_rows", "head", "rate", "replay_document", "settings_object"]
 
 JsonObject = dict[str, object]
 
-BREAKER_DETECTOR = "breaker"
+BREAKER_DETECTOR = BREAKER_NAME
 """The name the guard's own events carry."""
 
 _RATE_DIGITS = 6
+_TRACKS = frozenset({"occurrence", "failure", "shell-http"})
 
 
 def rate(part: int, whole: int) -> float | None:
@@ -46,7 +49,7 @@ def head(name: str, plan: ReplayPlan, corpus: CorpusReplay) -> JsonObject:
             "machine": sorted(plan.machine),
         },
         "result_source": plan.result_source,
-        "settings": _settings(plan.settings),
+        "settings": settings_object(plan.settings),
         "settings_hash": plan.settings.digest,
         "corpus": {
             "roots": list(corpus.roots),
@@ -59,7 +62,7 @@ def head(name: str, plan: ReplayPlan, corpus: CorpusReplay) -> JsonObject:
     }
 
 
-def _settings(settings: Settings) -> JsonObject:
+def settings_object(settings: Settings) -> JsonObject:
     """Return the settings as plain JSON: maps the guard takes as they are can hold what has no JSON spelling."""
     return {
         key: value if key == "limits" else cast("object", json.loads(canonical_json(value)))
@@ -71,13 +74,15 @@ def replay_document(corpus: CorpusReplay, *, events: bool) -> JsonObject:
     """Return the whole replay as one JSON-ready document."""
     document: JsonObject = {
         **head("replay", corpus.plan, corpus),
-        "totals": _totals(corpus.totals),
+        "totals": {**_totals(corpus.totals), **_beside(corpus.plan, total_detectors(corpus))},
         "by_kind": _by_kind(corpus.totals),
         "sessions": [_session(row, corpus.plan) for row in corpus.sessions],
         "read_report": [_report(report) for report in corpus.reports],
         "problems": [{"path": problem.shown, "message": problem.message} for problem in corpus.problems],
         "warnings": list(corpus.warnings),
     }
+    if corpus.plan.detectors:
+        document.update(detector_sections(corpus))
     if events:
         document["events"] = event_rows(corpus)
     return document
@@ -85,12 +90,17 @@ def replay_document(corpus: CorpusReplay, *, events: bool) -> JsonObject:
 
 def event_rows(corpus: CorpusReplay) -> list[JsonObject]:
     """Return every event as a row, session by session, in the order they happened."""
-    return [_event(row, event) for row in corpus.sessions for event in row.replay.events]
+    return [_event(row, name, event) for row in corpus.sessions for name, event in happened(row.replay)]
 
 
-def _event(session: SessionRow, event: ReplayEvent) -> JsonObject:
+def _beside(plan: ReplayPlan, detectors: JsonObject) -> JsonObject:
+    """Return the member that tells of other detectors, where the plan has any."""
+    return {"detectors": detectors} if plan.detectors else {}
+
+
+def _event(session: SessionRow, detector: str, event: ReplayEvent | DetectorEvent) -> JsonObject:
     row: JsonObject = {
-        "detector": BREAKER_DETECTOR,
+        "detector": detector,
         "session": session.session_id,
         "path": session.path,
         "seq": event.seq,
@@ -98,7 +108,7 @@ def _event(session: SessionRow, event: ReplayEvent) -> JsonObject:
         "call": event.call,
         "tool": event.tool,
         "stage": event.stage,
-        "track": event.track,
+        "track": event.track if event.track in _TRACKS else None,
         "measure": event.measure or None,
         "count": event.count if event.measure else None,
         "threshold": event.threshold if event.measure else None,
@@ -210,6 +220,7 @@ def _session(row: SessionRow, plan: ReplayPlan) -> JsonObject:
         "recorded_under_breaker": row.recorded_under_breaker,
         "read": row.read,
         "notes": list(row.notes),
+        **_beside(plan, session_detectors(plan.detectors, row)),
     }
 
 

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import csv
-import re
+import io
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import translate
 from pathlib import Path
 from typing import Literal, cast
 
-__all__ = ["LABELS", "Label", "LabelConflict", "LabelError", "LabelRule", "LabelRules", "parse_label", "read_labels"]
+from analysis.globs import glob_fault, session_matches
+
+__all__ = [
+    "LABELS",
+    "Label",
+    "LabelConflict",
+    "LabelError",
+    "LabelRule",
+    "LabelRules",
+    "label_tables",
+    "parse_label",
+    "read_labels",
+]
 
 Label = Literal["good", "stuck", "unknown"]
 LABELS: tuple[Label, ...] = ("good", "stuck", "unknown")
@@ -44,15 +55,7 @@ class LabelRule:
 
         `*` takes any characters, `/` too. A glob that names a folder takes what is in it.
         """
-        expression = re.compile(translate(self.glob.rstrip("/")))
-        if session_id is not None and expression.match(session_id):
-            return True
-        parts = path.replace("\\", "/").split("/")
-        for end in range(len(parts), 0, -1):
-            for start in range(end):
-                if expression.match("/".join(parts[start:end])):
-                    return True
-        return False
+        return session_matches(self.glob, session_id, path)
 
 
 class LabelRules:
@@ -91,12 +94,9 @@ def _rule(label: str, glob: str, reason: str, origin: str) -> LabelRule:
     if label not in LABELS:
         message = f"{origin}: unknown label {label!r}; known: {', '.join(LABELS)}"
         raise LabelError(message)
-    if not glob:
-        message = f"{origin}: an empty session or glob"
-        raise LabelError(message)
-    opened = glob.rfind("[")
-    if opened >= 0 and "]" not in glob[opened + 2 :]:
-        message = f"{origin}: bad glob {glob!r}: `[` is never closed (write `[[]` for the character)"
+    fault = glob_fault(glob)
+    if fault is not None:
+        message = f"{origin}: {fault}"
         raise LabelError(message)
     return LabelRule(label=label, glob=glob, reason=reason, origin=origin)
 
@@ -130,7 +130,7 @@ def read_labels(path: Path) -> list[LabelRule]:
 
 def _read_csv(path: Path, text: str) -> list[LabelRule]:
     rules: list[LabelRule] = []
-    reader = csv.reader(text.splitlines())
+    reader = csv.reader(io.StringIO(text, newline=""))
     try:
         for row in reader:
             cells = [cell.strip() for cell in row]
@@ -159,9 +159,18 @@ def _read_toml(path: Path, text: str) -> list[LabelRule]:
     if not isinstance(tables, list):
         message = f"{path}: has no [[{_TABLE}]] tables"
         raise LabelError(message)
+    return label_tables(cast("Sequence[object]", tables), str(path))
+
+
+def label_tables(tables: Sequence[object], shown: str) -> list[LabelRule]:
+    """Read `[[label]]` tables out of a file already parsed.
+
+    Raises:
+        LabelError: a table is none, or holds something else than session, label and reason.
+    """
     rules: list[LabelRule] = []
-    for number, table in enumerate(cast("Sequence[object]", tables), start=1):
-        origin = f"{path}: [[{_TABLE}]] number {number}"
+    for number, table in enumerate(tables, start=1):
+        origin = f"{shown}: [[{_TABLE}]] number {number}"
         members = cast("dict[str, object]", table) if isinstance(table, dict) else {}
         session, label, reason = (members.get(heading, "") for heading in _HEADINGS)
         if not isinstance(session, str) or not isinstance(label, str) or not isinstance(reason, str):

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
+from analysis.detect import DetectorReplay, DetectorRun, DetectorSpec
 from analysis.sessions.facts import CallFact, Fact, MessageFact, ResultSource, SessionFacts, SettleFact, TurnFact
 from analysis.sessions.outcomes import Outcome, OutcomeKind
 from analysis.sessions.session import SessionReader
@@ -26,6 +27,7 @@ __all__ = [
     "POLICIES",
     "SHELL_HTTP_MODES",
     "STAGES",
+    "CachedMeasurer",
     "FailureKey",
     "FirstTrip",
     "MeasureCount",
@@ -37,8 +39,10 @@ __all__ = [
     "SessionRun",
     "ShellHttpMode",
     "StageName",
+    "decide",
     "replay_session",
     "session_run",
+    "stage_of",
 ]
 
 Policy = Literal["unattended", "approve", "deny", "observe"]
@@ -59,6 +63,7 @@ _TRACKS: dict[StageName, str] = {
     "fail-gate": "failure",
     "shell-http": "shell-http",
 }
+_WITHHOLDING = frozenset({"ask-declined", "deny", "deny-shell-http"})
 _MILLISECONDS = 1000
 _CALLS_REMEMBERED = 1024
 _LONGEST_REMEMBERED = 4096
@@ -81,6 +86,8 @@ class ReplayPlan:
     """Whether the shell-HTTP policy is engaged: `auto` only in sessions that were offered its replacement tool."""
     machine: frozenset[str] = LOOPBACK
     """Names and addresses of the machine the sessions ran on, for that policy."""
+    detectors: tuple[DetectorSpec, ...] = ()
+    """Other rules that look at the same sessions, beside the guard."""
 
     def engine_settings(self) -> Settings:
         """Return the settings the engine runs under: the policy `deny` is `onLimit: deny`."""
@@ -117,6 +124,10 @@ class ReplayEvent:
     failure: Failure | None = None
     message: str | None = None
     """What the guard says at this event, where it was asked for."""
+    false_rejection: bool = False
+    """It withheld a call that had succeeded in the record."""
+    position: int = field(default=0, compare=False)
+    """Which fact of the session set it off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +182,10 @@ class SessionReplay:
     """The least of cap minus count over every enabled measure seen."""
     first_trips: dict[StageName, FirstTrip] = field(default_factory=dict[StageName, FirstTrip])
     events: list[ReplayEvent] = field(default_factory=list[ReplayEvent])
+    first_calls: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    """By stage and kind of measure: the first call that reached it."""
+    detectors: tuple[DetectorReplay, ...] = ()
+    """What the plan's other detectors saw, in the plan's order."""
     observer: RunObserver | None = field(default=None, compare=False, repr=False)
     """What watched the run, where something did; the way the session went counts."""
 
@@ -266,14 +281,16 @@ class SessionRun:
         self._census = Breaker(_census_settings(plan), plan.ruleset)
         self._messages = Messages(self._guard.settings, plan.ruleset) if plan.keep_messages else None
         self._everything = plan.result_source == "log"
-        self._measurer = _CachedMeasurer(self._guard.measurer)
+        self._measurer = CachedMeasurer(self._guard.measurer)
         self._in_flight: dict[int, tuple[MeasuredCall, Decision | None]] = {}
         self._trips: dict[StageName, _OpenTrip] = {}
         self._tokens = 0
         self._tokens_known = False
+        self._position = 0
 
     def take(self, fact: Fact) -> None:
         """Take one fact."""
+        self._position += 1
         match fact:
             case CallFact():
                 self._call(fact)
@@ -318,7 +335,8 @@ class SessionRun:
 
     def fork(self) -> SessionRun:
         """Return a run that has seen the same and goes on with the shell-HTTP policy engaged."""
-        twin = copy.deepcopy(self, {id(self._plan): self._plan})
+        shared = (self._plan, self._measurer, self._guard.settings, self._guard.ruleset, self._guard.measurer)
+        twin = copy.deepcopy(self, {id(one): one for one in shared})
         twin.engage_shell_http()
         return twin
 
@@ -359,17 +377,8 @@ class SessionRun:
 
     def _decide(self, fact: CallFact, measured: MeasuredCall) -> Decision:
         counts = self._look_at_counts(measured)
-        guard = self._guard
-        if self._plan.policy == "observe":
-            decision = guard.observe(measured)
-        else:
-            ask = guard.ask(measured)
-            if ask is None:
-                decision = guard.guard(measured)
-            else:
-                self.replay.asks += 1
-                approved = self._plan.policy == "approve"
-                decision = guard.guard(measured, ask) if approved else guard.decline(measured, ask)
+        decision, asked = decide(self._guard, measured, self._plan.policy)
+        self.replay.asks += asked
         if decision.withheld:
             self.replay.denials += 1
             self.replay.false_rejections += fact.outcome.kind == "ok"
@@ -394,12 +403,12 @@ class SessionRun:
         return counts
 
     def _note_decision(self, fact: CallFact, decision: Decision) -> None:
-        if decision.shell_http:
+        stage = stage_of(decision)
+        if stage == "shell-http":
             words = self._messages.shell_http(fact.call.name) if self._messages else None
             self._note(fact, "shell-http", "", 0, 0, decision.action, message=words)
-        elif decision.blocking:
+        elif stage is not None:
             first = decision.blocking[0]
-            stage: StageName = "fail-gate" if first.track == "failure" else "gate"
             self._note(
                 fact,
                 stage,
@@ -434,7 +443,7 @@ class SessionRun:
         return self._messages.denial(decision, fact.call.name, self._guard.last_result)
 
     def _settle(self, settle: SettleFact) -> None:
-        fact, text = settle.fact, settle.text
+        fact = settle.fact
         in_flight = self._in_flight.pop(fact.seq, None)
         if in_flight is None:
             if self._observer is not None:
@@ -447,6 +456,7 @@ class SessionRun:
             self._observer.on_settle(settle, measured, streaks)
         if decision is not None and decision.withheld:
             return
+        text = settle.text if self._messages is not None else ""
         settlement = self._guard.settle(measured, outcome.failure, text)
         advisory = settlement.advisory
         if advisory is not None:
@@ -490,6 +500,7 @@ class SessionRun:
         replay.stages[stage] += 1
         if measure:
             replay.stages_by_kind.setdefault(kind_of(measure), Counter())[stage] += 1
+        replay.first_calls.setdefault((stage, kind_of(measure)), fact.index)
         if stage not in self._trips:
             self._trips[stage] = _OpenTrip(fact.seq, fact.turn, fact.index, fact.time, self._tokens)
         if self._plan.keep_events or self._observer is not None:
@@ -506,6 +517,8 @@ class SessionRun:
                 decision=decision,
                 failure=failure,
                 message=message,
+                false_rejection=fact.outcome.kind == "ok" and decision in _WITHHOLDING,
+                position=self._position,
             )
             if self._plan.keep_events:
                 replay.events.append(event)
@@ -539,7 +552,26 @@ def _census_settings(plan: ReplayPlan) -> Settings:
     return replace(plan.settings, limits=limits, fail_warn_at=None)
 
 
-class _CachedMeasurer:
+def decide(guard: Breaker, measured: MeasuredCall, policy: Policy) -> tuple[Decision, bool]:
+    """Have a guard decide one call under a policy, and tell whether it asked."""
+    if policy == "observe":
+        return guard.observe(measured), False
+    ask = guard.ask(measured)
+    if ask is None:
+        return guard.guard(measured), False
+    return (guard.guard(measured, ask) if policy == "approve" else guard.decline(measured, ask)), True
+
+
+def stage_of(decision: Decision) -> StageName | None:
+    """Return the stage of the gate, or of the shell-HTTP policy, that a decision reached; None for neither."""
+    if decision.shell_http:
+        return "shell-http"
+    if not decision.blocking:
+        return None
+    return "fail-gate" if decision.blocking[0].track == "failure" else "gate"
+
+
+class CachedMeasurer:
     """Remembers the measures of short calls by tool and argument text."""
 
     def __init__(self, measurer: Measurer) -> None:
@@ -547,6 +579,7 @@ class _CachedMeasurer:
         self._known: dict[tuple[str, str], MeasuredCall] = {}
 
     def measure(self, fact: CallFact) -> MeasuredCall:
+        """Return the measures of a call."""
         raw = fact.raw_arguments
         if raw is None or len(raw) > _LONGEST_REMEMBERED:
             return self._measurer.measure(fact.call)
@@ -608,8 +641,17 @@ def replay_session(
 ) -> SessionReplay | None:
     """Read one session file and replay it; None where nothing in it could be used (the reader's report says why)."""
     run = session_run(plan, observer)
+    beside = None
+    if plan.detectors:
+        kept = {"keep_events": plan.keep_events, "keep_messages": plan.keep_messages}
+        beside = DetectorRun(plan.detectors, plan.policy, **kept)
     for fact in reader.facts():
         run.take(fact)
+        if beside is not None:
+            beside.take(fact)
     if reader.session is None or not reader.report.used:
         return None
-    return run.finish(reader.session)
+    replay = run.finish(reader.session)
+    if beside is not None:
+        replay.detectors = beside.finish()
+    return replay

@@ -13,7 +13,7 @@ Pure and synchronous; a call costs the number of its measures, not of the window
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from breaker.ecmascript import units_prefix
@@ -43,7 +43,6 @@ Stage = Literal["warn", "summarize", "gate", "fail-warn", "fail-gate", "shell-ht
 Action = Literal["allow", "ask-approved", "ask-declined", "deny", "deny-shell-http", "observed"]
 DECISIONS: tuple[Action, ...] = ("allow", "ask-approved", "ask-declined", "deny", "deny-shell-http", "observed")
 
-_WARN, _SUMMARIZE = 1, 2
 _RANKS = {kind: rank for rank, kind in enumerate(("host", "net", "site", "sink", "cmd", "exact"))}
 
 
@@ -118,6 +117,8 @@ class Settlement:
 
     failure: Failure | None
     advisory: FailureAdvisory | None
+    reached: Mapping[int, str] = field(default_factory=dict[int, str], compare=False, repr=False)
+    """For every length a streak grew to, the measure that a failure advisory at that length would name."""
 
 
 _UNTRACKED = Decision(action="allow")
@@ -240,21 +241,23 @@ class Breaker:
         if not call.tracked:
             return _NOTHING_SETTLED
         state = self._state
-        warned: list[str] = []
+        reached: dict[int, str] = {}
         for measure, _ in self.enabled(call):
             if measure in state.exempt:
                 continue
             if failure is None:
                 state.succeed(measure)
-            elif state.fail(measure, failure) == self.settings.fail_warn_at:
-                warned.append(measure)
+            else:
+                streak = state.fail(measure, failure)
+                if streak not in reached or measure_rank(measure) < measure_rank(reached[streak]):
+                    reached[streak] = measure
         if text:
             state.last_result = units_prefix(text, self.settings.result_preview_chars)
         advisory = None
-        if warned and failure is not None:
-            measure = min(warned, key=measure_rank)
-            advisory = FailureAdvisory(measure=measure, streak=state.streaks[measure], failure=failure)
-        return Settlement(failure=failure, advisory=advisory)
+        threshold = self.settings.fail_warn_at
+        if failure is not None and threshold in reached:
+            advisory = FailureAdvisory(measure=reached[threshold], streak=threshold, failure=failure)
+        return Settlement(failure=failure, advisory=advisory, reached=reached)
 
     def classify(self, call: Call, result: Mapping[str, object]) -> Classification:
         """Classify a live result of a call under this guard's ruleset."""
@@ -275,6 +278,16 @@ class Breaker:
         return self._state.records
 
     @property
+    def window_contents(self) -> tuple[tuple[str, ...], ...]:
+        """The records in the window, oldest first: for each the measures it holds."""
+        return self._state.recent
+
+    @property
+    def commits(self) -> int:
+        """The number of records committed since the state was last cleared."""
+        return self._state.commits
+
+    @property
     def last_result(self) -> str:
         """The text of the last settled result, cut to `resultPreviewChars`."""
         return self._state.last_result
@@ -290,6 +303,27 @@ class Breaker:
     def streaks(self, call: MeasuredCall) -> dict[str, int]:
         """Return the streaks above 0 of a call's measures, in measure order."""
         return {measure: self._state.streaks[measure] for measure in call.measures if measure in self._state.streaks}
+
+    def is_exempt(self, measure: str) -> bool:
+        """Tell whether an approval has freed the measure for the rest of the turn."""
+        return measure in self._state.exempt
+
+    def is_refused(self, measure: str) -> bool:
+        """Tell whether an ask about the measure was declined in this turn."""
+        return measure in self._state.refused
+
+    def named_at_counts(self, call: MeasuredCall) -> dict[int, str]:
+        """Return, for every count an enabled measure of the next call reaches, the measure an advisory there names.
+
+        Of several at one count it is the one of lowest rank, the first of equal ones. So one run tells what every
+        value of `warnAt` and `summarizeAt` would say: nothing else about a call depends on them.
+        """
+        named: dict[int, str] = {}
+        for measure, _ in self.enabled(call):
+            count = self._state.next_count(measure)
+            if count not in named or measure_rank(measure) < measure_rank(named[count]):
+                named[count] = measure
+        return named
 
     def cap(self, measure: str) -> float | None:
         """Return the cap of a measure, None where it is not enabled."""
@@ -329,20 +363,11 @@ class Breaker:
         self._state.commit([hit.measure for hit in hits] if hits else call.measures)
 
     def _advisory(self, call: MeasuredCall) -> Advisory | None:
-        """Choose the message of an allowed call: higher stage, then higher count, then lower rank, then first."""
-        best: tuple[int, int, int] | None = None
-        chosen = ""
-        for measure, _ in self.enabled(call):
-            count = self._state.next_count(measure)
-            if count == self.settings.summarize_at:
-                stage = _SUMMARIZE
-            elif count == self.settings.warn_at:
-                stage = _WARN
-            else:
-                continue
-            merit = (stage, count, -measure_rank(measure))
-            if best is None or merit > best:
-                best, chosen = merit, measure
-        if best is None:
-            return None
-        return Advisory(stage="summarize" if best[0] == _SUMMARIZE else "warn", measure=chosen, count=best[1])
+        """Choose the message of an allowed call: the higher stage first; within one, the lower rank, then the first."""
+        named = self.named_at_counts(call)
+        summarize_at, warn_at = self.settings.summarize_at, self.settings.warn_at
+        if summarize_at in named:
+            return Advisory(stage="summarize", measure=named[summarize_at], count=summarize_at)
+        if warn_at in named:
+            return Advisory(stage="warn", measure=named[warn_at], count=warn_at)
+        return None

@@ -22,6 +22,7 @@ __all__ = [
     "is_shell_tool",
     "is_url_tool",
     "kind_of",
+    "name_matcher",
     "shell_command",
 ]
 
@@ -98,7 +99,8 @@ def shell_command(call: Call) -> str:
     return ""
 
 
-def _name_matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
+def name_matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """Return what tells whether a whole name fits one of the patterns; `*` stands for any run within a line."""
     expressions = [_name_expression(pattern) for pattern in patterns]
     return lambda name: any(expression.match(name) for expression in expressions)
 
@@ -122,8 +124,8 @@ class Measurer:
         self._ruleset = ruleset
         self._relax_local = settings.local_hosts == "allow"
         self._ignored_everywhere = _ignored_keys(settings, "*")
-        self._included = _name_matcher(settings.include) if settings.include else None
-        self._excluded = _name_matcher(settings.exclude)
+        self._included = name_matcher(settings.include) if settings.include else None
+        self._excluded = name_matcher(settings.exclude)
 
     def is_tracked(self, name: str) -> bool:
         """Tell whether the guard looks at a tool: included (or no list given) and not excluded."""

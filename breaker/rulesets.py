@@ -76,6 +76,9 @@ class Ruleset:
     """Settings whose presence fails the load."""
     kind_names_plugin: bool
     """The source of a notice names the plugin in its kind; before, in a member of its own."""
+    null_becomes_default: bool = False
+    """The release's own settings form turns an explicit `null` of a threshold into its default. The engine does not:
+    it honours the documented off-switch."""
     note: str = "as released"
 
     @property
@@ -151,7 +154,7 @@ _0_6_1 = replace(
     shell_http=_BY_DESTINATION,
 )
 _0_7_0 = replace(_0_6_1, name="0.7.0", drop_bad_ports=True, shell_http=_BY_COMMAND, removed_keys=_REMOVED_IN_0_7)
-_0_8_2 = replace(_0_7_0, name="0.8.2", shell_http=_BY_CALL, kind_names_plugin=True)
+_0_8_2 = replace(_0_7_0, name="0.8.2", shell_http=_BY_CALL, kind_names_plugin=True, null_becomes_default=True)
 _0_8_3 = replace(_0_8_2, name="0.8.3", shell_http=_BY_QUOTED_CALL)
 _0_8_7 = replace(_0_8_3, name="0.8.7", held_by="vectors", shell_http=_BY_STRIPPED_CALL)
 _0_8 = replace(

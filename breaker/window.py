@@ -16,12 +16,24 @@ class AgentState:
     A record is the list of measures one call committed; it may hold a measure twice, and then counts it twice.
     """
 
-    __slots__ = ("_counts", "_records", "_size", "exempt", "last_result", "refused", "streak_failures", "streaks")
+    __slots__ = (
+        "_counts",
+        "_records",
+        "_size",
+        "commits",
+        "exempt",
+        "last_result",
+        "refused",
+        "streak_failures",
+        "streaks",
+    )
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._records: deque[tuple[str, ...]] = deque()
         self._counts: dict[str, int] = {}
+        self.commits = 0
+        """Records committed so far, those that have left the window too."""
         self.exempt: set[str] = set()
         """Measures an approval has freed for the rest of the turn."""
         self.refused: set[str] = set()
@@ -38,6 +50,11 @@ class AgentState:
         """The number of records in the window."""
         return len(self._records)
 
+    @property
+    def recent(self) -> tuple[tuple[str, ...], ...]:
+        """The records in the window, oldest first."""
+        return tuple(self._records)
+
     def next_count(self, measure: str) -> int:
         """Return the count a call reaches for a measure: its occurrences in the window, plus this one."""
         return self._counts.get(measure, 0) + 1
@@ -48,6 +65,7 @@ class AgentState:
         if not record:
             return
         self._records.append(record)
+        self.commits += 1
         for measure in record:
             self._counts[measure] = self._counts.get(measure, 0) + 1
         while len(self._records) > self._size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import wraps
@@ -23,7 +23,7 @@ from cli.settings import (
 )
 
 if TYPE_CHECKING:
-    from analysis.corpus import CorpusReplay, Period
+    from analysis.corpus import CorpusReplay, Observation, Period
     from analysis.labels import LabelRules
     from analysis.replay import ReplayPlan
 
@@ -174,12 +174,12 @@ class CorpusOptions:
             return None
         return Period(since=_epoch("--since", self.since), until=_epoch("--until", self.until))
 
-    def replay(self, plan: ReplayPlan, paths: Sequence[Path] | None = None) -> CorpusReplay:
+    def replay(self, plan: ReplayPlan, observation: Observation | None = None) -> CorpusReplay:
         """Replay the sessions asked for, with a progress bar where somebody looks, and tell the corpus' warnings.
 
         Args:
             plan: how they are replayed.
-            paths: other paths than those given.
+            observation: watches every session's replay.
 
         Raises:
             Failed: a path does not exist, a label contradicts another, an option is wrong.
@@ -189,12 +189,18 @@ class CorpusOptions:
         from analysis.sessions.find import PathMissing
         from cli.progress import byte_progress
 
-        roots = self.roots if paths is None else paths
         label_rules = self.label_rules()
         period = self.period()
         with byte_progress("reading sessions") as progress:
             try:
-                corpus = replay_corpus(roots, plan, labels=label_rules, period=period, progress=progress)
+                corpus = replay_corpus(
+                    self.roots,
+                    plan,
+                    labels=label_rules,
+                    period=period,
+                    progress=progress,
+                    observation=observation,
+                )
             except (PathMissing, LabelConflict) as error:
                 raise Failed(USAGE, str(error)) from None
         for message in corpus.warnings:
@@ -240,20 +246,33 @@ def require_sessions(corpus: CorpusReplay) -> None:
         raise Failed(NOT_ENOUGH, f"no sessions found in {', '.join(corpus.roots)}")
 
 
-def judge(corpus: CorpusReplay, *, strict: bool) -> int:
+def judge(corpus: CorpusReplay, *, strict: bool, needs_calls: bool = False, allow_empty: bool = False) -> int:
     """Return the exit code a corpus earns: an empty or unreadable one is never fine.
+
+    Args:
+        corpus: what was replayed.
+        strict: every file must read ok.
+        needs_calls: there must be calls, too.
+        allow_empty: finding nothing is fine; reading nothing of what was found is not.
 
     Raises:
         Failed: nothing was found, nothing could be read, or under `strict` anything did not read ok.
     """
-    require_sessions(corpus)
     if not corpus.reports:
-        raise Failed(UNREADABLE, f"nothing could be read: {corpus.problems[0].shown}: {corpus.problems[0].message}")
+        if corpus.problems:
+            raise Failed(UNREADABLE, f"nothing could be read: {corpus.problems[0].shown}: {corpus.problems[0].message}")
+        if corpus.filtered and not allow_empty:
+            raise Failed(NOT_ENOUGH, f"no session in that time; {corpus.filtered} lie outside it")
+        if not allow_empty:
+            raise Failed(NOT_ENOUGH, f"no sessions found in {', '.join(corpus.roots)}")
+        return FINE
     if not corpus.sessions:
         raise Failed(UNREADABLE, f"none of {len(corpus.reports)} session files could be read")
     if strict and not corpus.spotless:
         faults = sum(report.state not in {"ok", "superseded"} for report in corpus.reports) + len(corpus.problems)
         raise Failed(UNREADABLE, f"--strict: {faults} of {len(corpus.reports)} session files did not read ok")
+    if needs_calls and not allow_empty and not corpus.totals.calls:
+        raise Failed(NOT_ENOUGH, f"the {len(corpus.sessions)} sessions hold no calls")
     return FINE
 
 

@@ -9,7 +9,22 @@ from typing import Annotated
 
 import typer
 
-from cli import classify, demo, guard, measure, replay, rulesets, schema, shell_http, synth
+from cli import (
+    classify,
+    compare,
+    demo,
+    detectors,
+    export,
+    guard,
+    measure,
+    replay,
+    reproduce,
+    rulesets,
+    schema,
+    shell_http,
+    sweep,
+    synth,
+)
 from cli.exits import USAGE, run_guarded
 
 __all__ = ["app", "run"]
@@ -24,6 +39,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("replay")(replay.replay)
+app.command("sweep")(sweep.sweep)
+app.command("export")(export.export)
+app.command("reproduce")(reproduce.reproduce)
+app.command("compare")(compare.compare)
+app.command("detectors")(detectors.detectors)
 app.command("guard")(guard.guard)
 app.command("measure")(measure.measure)
 app.command("classify")(classify.classify)
@@ -56,6 +76,13 @@ def main(
         raise typer.Exit(USAGE)
 
 
+def _invoke() -> object:
+    """Parse and run. The parser's own main would swallow interrupts, and make a reader that left an error."""
+    command = typer.main.get_command(app)
+    with command.make_context("breaker", sys.argv[1:]) as context:
+        return command.invoke(context)
+
+
 def _ready_streams() -> None:
     """Let a stream show its escape for a character it lacks, and stand in for one the caller has closed."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -69,4 +96,4 @@ def _ready_streams() -> None:
 def run() -> None:
     """Run the command and exit with its code."""
     _ready_streams()
-    sys.exit(run_guarded(lambda: app(standalone_mode=False)))
+    sys.exit(run_guarded(_invoke))

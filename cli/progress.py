@@ -42,5 +42,9 @@ def byte_progress(what: str) -> Generator[Progress]:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
-        yield _BarProgress(bar, bar.add_task(what, total=None, visible=False))
+    console = Console(stderr=True)
+    try:
+        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+            yield _BarProgress(bar, bar.add_task(what, total=None, visible=False))
+    finally:
+        console.show_cursor()  # also where an interrupt came while the bar was being set up

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.corpus_options import CorpusOptions, corpus_command, judge, require_sessions
+from cli.detectors import DetectorConfigOption, DetectorOption, detector_configs, detector_specs, tell_faults
 
 if TYPE_CHECKING:
     from analysis.corpus import CorpusReplay
@@ -37,6 +39,8 @@ def replay(
         OutputFormat, typer.Option("--format", help="A table, one JSON document, or the events as JSON lines.")
     ] = OutputFormat.table,
     top: Annotated[int, typer.Option("--top", min=0, help="Sessions in the table; 0 for all.")] = _DEFAULT_TOP,
+    detector: DetectorOption = None,
+    detector_config: DetectorConfigOption = None,
 ) -> int:
     """Replay recorded sessions call by call through the guard's engine and tell what it saw.
 
@@ -45,10 +49,12 @@ def replay(
     """
     events = events or messages
     plan = options.plan(keep_events=events or output is OutputFormat.jsonl, keep_messages=messages)
+    plan = replace(plan, detectors=detector_specs(detector, detector_configs(detector_config)))
     corpus = options.replay(plan)
     require_sessions(corpus)
     _print(corpus, output, events=events, top=top)
-    return judge(corpus, strict=options.strict)
+    code = tell_faults(corpus)
+    return judge(corpus, strict=options.strict) or code
 
 
 def _print(corpus: CorpusReplay, output: OutputFormat, *, events: bool, top: int) -> None:

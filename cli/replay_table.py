@@ -12,8 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.corpus import CorpusReplay, SessionRow
+from analysis.detect import BREAKER_NAME, happened, sum_detectors
 from analysis.replay import STAGES, StageName
 from breaker.measures import KINDS
+from cli.detectors import rebuilt_told
 from cli.text import plain, shortened
 
 __all__ = ["print_replay"]
@@ -59,6 +61,7 @@ def print_replay(corpus: CorpusReplay, *, events: bool, top: int) -> None:
     if corpus.sessions:
         _print_sessions(console, corpus, top)
         _print_summary(console, corpus)
+        _print_detectors(console, corpus)
     if events:
         _print_events(console, corpus)
     _print_read_report(console, corpus)
@@ -214,13 +217,37 @@ def _print_reasons(console: Console, corpus: CorpusReplay) -> None:
         console.print(f"… and {len(reasons) - _MOST_REASONS} more kinds of failure\n")
 
 
+def _print_detectors(console: Console, corpus: CorpusReplay) -> None:
+    """Print what other detectors saw beside the guard."""
+    specs = corpus.plan.detectors
+    if not specs:
+        return
+    totals = sum_detectors(specs, (row.replay for row in corpus.sessions))
+    stages = list(dict.fromkeys(stage for spec in specs for stage in (*spec.stages, *totals[spec.label].stages)))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("detectors beside the guard", overflow="fold")
+    for heading in (*stages, "sessions", "held", "false"):
+        table.add_column(heading, justify="right")
+    for label, total in totals.items():
+        counts = (*(total.stages[stage] for stage in stages), total.sessions, total.denials, total.false_rejections)
+        table.add_row(Text(plain(label)), *(str(count or _NONE) for count in counts))
+    console.print(table)
+    for line in rebuilt_told(corpus):
+        console.print(Text(plain(line)), soft_wrap=True)
+    console.print()
+
+
 def _print_events(console: Console, corpus: CorpusReplay) -> None:
+    names = (BREAKER_NAME, *(plain(spec.label) for spec in corpus.plan.detectors))
+    name_width = max(map(len, names)) + 2 if corpus.plan.detectors else 0
     for row in corpus.sessions:
-        if not row.replay.events:
+        happenings = happened(row.replay)
+        if not happenings:
             continue
         console.print(Text(f"{plain(row.session_id)}  {plain(row.path)}"), soft_wrap=True)
-        for event in row.replay.events:
-            place = f"  #{event.call:<5} turn {event.turn:<3} seq {event.seq:<6}"
+        for name, event in happenings:
+            who = f"{plain(name):<{name_width}}" if name_width else ""
+            place = f"  {who}#{event.call:<5} turn {event.turn:<3} seq {event.seq:<6}"
             count = f"{event.count}/{event.threshold:g}" if event.measure else ""
             failure = event.failure
             told = "" if failure is None else f"  ({failure.reason} {failure.detail}".rstrip() + ")"

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
+import msgspec
+
 from analysis.sessions.rows import Row, whole_number
 
 __all__ = [
     "PACKED_TYPES",
+    "UNREAD_TYPES",
     "ApprovalAsked",
     "ApprovalDecided",
     "AssistantMessage",
@@ -81,6 +84,9 @@ _UNREAD_TYPES = frozenset(
     }
 )
 _TEAM_PREFIX = "team/"
+
+UNREAD_TYPES = frozenset(kind.encode() for kind in _UNREAD_TYPES)
+"""The types of the vocabulary whose data no count needs, as they stand in a log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,22 +268,66 @@ def _user_message(row: Row) -> Event:
 _TOKEN_BUCKETS = ("inputTokens", "cacheReadTokens", "outputTokens")
 
 
+class _Block(msgspec.Struct):
+    text: object = None
+
+
+class _Source(msgspec.Struct):
+    model: object = None
+
+
+class _Message(msgspec.Struct):
+    content: list[_Block]
+    source: _Source | None = None
+    id: object = None
+
+
+class _AssistantData(msgspec.Struct):
+    """What is read of the model's message; the stream it came in, several times as long, is passed over."""
+
+    message: _Message
+    usage: dict[str, object] | None = None
+
+
+_ASSISTANT_DATA = msgspec.json.Decoder(_AssistantData)
+
+
 def _assistant_message(row: Row) -> Event:
+    if row.raw is None:
+        return _odd_assistant_message(row)
+    try:
+        data = _ASSISTANT_DATA.decode(row.raw)
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return _odd_assistant_message(row)
+    message = data.message
+    return AssistantMessage(
+        tokens=_tokens(data.usage or {}),
+        model=_text_or_none(message.source.model) if message.source is not None else None,
+        text="\n".join(_text(block.text) for block in message.content),
+        message_id=_text(message.id),
+    )
+
+
+def _odd_assistant_message(row: Row) -> Event:
+    """Read a message of another shape, or one the fast decoder refuses."""
     data = row.data()
     message = _mapping(data.get("message", data))
-    usage = _mapping(data.get("usage"))
+    source = _mapping(message.get("source", data.get("provenance")))
+    return AssistantMessage(
+        tokens=_tokens(_mapping(data.get("usage"))),
+        model=_text_or_none(source.get("model")),
+        text=_block_texts(message.get("content")),
+        message_id=_text(message.get("id")),
+    )
+
+
+def _tokens(usage: Mapping[str, object]) -> int | None:
     tokens: int | None = None
     for bucket in _TOKEN_BUCKETS:
         count = whole_number(usage.get(bucket))
         if count is not None:
             tokens = (tokens or 0) + count
-    source = _mapping(message.get("source", data.get("provenance")))
-    return AssistantMessage(
-        tokens=tokens,
-        model=_text_or_none(source.get("model")),
-        text=_block_texts(message.get("content")),
-        message_id=_text(message.get("id")),
-    )
+    return tokens
 
 
 def _step_start(row: Row) -> Event:

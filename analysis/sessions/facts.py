@@ -1,20 +1,21 @@
 """Session events to facts: the settings-independent record of what one agent did, in the order it happened.
 
-Facts stream: a call is given out as soon as its outcome is known, so memory holds what is in flight, not the file. Only
-a fork is held back until its last inherited marker is known.
+Facts stream: a call is given out as soon as its outcome is known, so memory holds what is in flight, not the file. What
+a fork inherits is dropped as it is read; whoever feeds the lines says where its own part begins (`MarkerScan`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Literal, TypeAlias, cast
 
 from analysis.sessions.events import (
     PACKED_TYPES,
+    UNREAD_TYPES,
     ApprovalAsked,
     ApprovalDecided,
     AssistantMessage,
@@ -31,9 +32,9 @@ from analysis.sessions.events import (
     read_event,
 )
 from analysis.sessions.header import Header
-from analysis.sessions.outcomes import OPEN, CallSigns, Outcome, outcome_from_log, outcome_of
+from analysis.sessions.outcomes import OPEN, CallSigns, Outcome, is_own_denial, outcome_from_log, outcome_of
 from analysis.sessions.report import ReadReport
-from analysis.sessions.rows import BadRowError, Row, decode_value
+from analysis.sessions.rows import BadRowError, Row, decode_value, parse_row
 from breaker.ecmascript import parse_json
 from breaker.failure import rendered_text, result_text
 from breaker.measures import Call
@@ -43,6 +44,7 @@ __all__ = [
     "CallFact",
     "Fact",
     "FactBuilder",
+    "MarkerScan",
     "MessageFact",
     "ResultSource",
     "SessionFacts",
@@ -56,6 +58,9 @@ ResultSource = Literal["rebuilt", "log"]
 _DIGEST_BYTES = 8
 _FETCH_FILE_TOOL = "web_fetch_file"
 _FORKED_CLOSER = "forked-tool-result-"
+_NOT_STARTED = "TOOL_NOT_STARTED"
+_MARKER = "session/end-seed"
+_REPAIR_CLOSER = "interrupted-tool-result-"
 
 
 @dataclass(slots=True)
@@ -79,6 +84,8 @@ class CallFact:
     nested: bool
     outcome: Outcome = OPEN
     resolved: bool = False
+    other_outcomes: tuple[Outcome, ...] = ()
+    """The outcome under each further ruleset that was asked for, in order; empty where the log holds no result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +97,15 @@ class SettleFact:
     time: float | None
     is_error: bool
     """The flag as recorded."""
-    text: str
-    """The result's text; not kept longer than the fact."""
+    content: Sequence[object]
+    """The result's content blocks; not kept longer than the fact."""
+    closer: bool = False
+    """No result of the tool: written when a log was repaired, for a call whose outcome is unknown."""
+
+    @property
+    def text(self) -> str:
+        """The result's text, as the guard quotes it."""
+        return rendered_text({"content": self.content})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +127,10 @@ class MessageFact:
     time: float | None
     tokens: int | None
     """Input, cache reads and output together."""
+    lines: int | None = None
+    """Lines of reasoning and text that are not blank; None where nobody asked for them."""
+    short_lines: int | None = None
+    """Of those, the ones that are short phrases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +181,7 @@ class _Sequence:
 
     def __init__(self) -> None:
         self.next = 0
+        self._numbered = False
         self._gap_starts: list[int] = []
         self._gap_ends: list[int] = []
         self.jumps = 0
@@ -173,6 +192,8 @@ class _Sequence:
         """Return the row's number, or None where a row of that number was there already."""
         if seq is None:
             seq = self.next
+        else:
+            self._numbered = True
         if seq > self.next:
             self._gap_starts.append(self.next)
             self._gap_ends.append(seq)
@@ -186,6 +207,11 @@ class _Sequence:
         self.next = seq + parts
         return seq
 
+    def skip(self) -> None:
+        """Pass over a row that cannot be read: where numbers were stripped, it had one all the same."""
+        if not self._numbered:
+            self.next += 1
+
     def _fill(self, seq: int) -> bool:
         position = bisect_right(self._gap_starts, seq) - 1
         if position < 0 or seq >= self._gap_ends[position]:
@@ -197,8 +223,38 @@ class _Sequence:
         return True
 
 
+def _accept(sequence: _Sequence, data: bytes) -> tuple[Row, int | None]:
+    """Read a line and number it; the number is None where a row of it was there already.
+
+    Raises:
+        BadRowError: it is no record.
+    """
+    try:
+        row = parse_row(data, UNREAD_TYPES)
+        parts = packed_parts(row.data()) if row.type in PACKED_TYPES else 1
+    except BadRowError:
+        sequence.skip()
+        raise
+    return row, sequence.accept(row.seq, parts)
+
+
+class MarkerScan:
+    """Finds where a fork's own part begins. Feed it every line after the header."""
+
+    def __init__(self) -> None:
+        self._sequence = _Sequence()
+
+    def ends_prefix(self, data: bytes) -> bool:
+        """Tell whether a line is an inherited marker that counts; of several the last ends what is inherited."""
+        try:
+            row, seq = _accept(self._sequence, data)
+            return seq is not None and row.type == _MARKER and read_event(row) == SeedMarker(inherited=True)
+        except BadRowError:
+            return False
+
+
 class FactBuilder:
-    """Takes a session's rows in file order and gives out its facts."""
+    """Takes a session's lines in file order and gives out its facts."""
 
     def __init__(
         self,
@@ -208,21 +264,24 @@ class FactBuilder:
         *,
         source: ResultSource = "rebuilt",
         digests: bool = False,
+        short_line: int | None = None,
+        other_rulesets: Sequence[Ruleset] = (),
     ) -> None:
         self.session = SessionFacts(header=header, fork=header.is_fork, imported=header.is_import)
         self._report = report
         self._ruleset = ruleset
+        self._other_rulesets = tuple(other_rulesets)
         self._outcome_source: ResultSource = source
         self._digests = digests
+        self._short_line = short_line
         self._sequence = _Sequence()
         self._queue: deque[Fact] = deque()
-        self._holding = header.is_fork
         self._inheriting = header.is_fork
         self._open: dict[int, _OpenCall] = {}
         self._open_by_key: dict[_Key, list[int]] = {}
-        self._settled: set[int] = set()
+        self._settled: dict[int, str] = {}
         self._settled_keys: set[_Key] = set()
-        self._inherited: set[int] = set()
+        self._inherited: dict[int, str] = {}
         self._inherited_keys: set[_Key] = set()
         self._last_call: _OpenCall | None = None
         self._hook_blocks_next_result = False
@@ -235,19 +294,22 @@ class FactBuilder:
 
     # -- rows in, facts out --------------------------------------------------------------------------------------
 
-    def add(self, row: Row) -> None:
-        """Take one row.
+    @property
+    def awaits_marker(self) -> bool:
+        """Tell whether the log begins with inherited rows that end at a marker: there `end_prefix` must be called."""
+        return self._inheriting and self.session.header.seed_length is None
+
+    def add(self, data: bytes) -> None:
+        """Take one line.
 
         Raises:
-            BadRowError: the row is of a known type but not of its shape; it is not counted.
+            BadRowError: it is no record, or of a known type but not of its shape; it is not counted.
         """
-        packed = row.type in PACKED_TYPES
-        parts = packed_parts(row.data()) if packed and row.raw is not None else 1
-        seq = self._sequence.accept(row.seq, parts)
+        row, seq = _accept(self._sequence, data)
         if seq is None:
             return
         self._leave_prefix_by_length(seq)
-        event = None if packed else read_event(row)
+        event = read_event(row)
         self._report.rows += 1
         if event is None:
             if not is_known_type(row.type):
@@ -264,7 +326,9 @@ class FactBuilder:
     def drain(self) -> Iterator[Fact]:
         """Give out the facts whose outcome is known, in order."""
         queue = self._queue
-        while queue and not self._holding:
+        if self._inheriting:
+            queue.clear()
+        while queue:
             head = queue[0]
             if isinstance(head, CallFact) and not head.resolved:
                 return
@@ -273,9 +337,8 @@ class FactBuilder:
     def finish(self) -> Iterator[Fact]:
         """End the session: what is still open stays open, and the notes are written."""
         if self._inheriting:
-            self._forget_prefix()
+            self.end_prefix()
             self._note("the inherited part never ends: nothing of this fork is its own")
-        self._holding = False
         for pending in self._open.values():
             pending.fact.resolved = True
         self._open.clear()
@@ -287,12 +350,13 @@ class FactBuilder:
     def _leave_prefix_by_length(self, seq: int) -> None:
         length = self.session.header.seed_length
         if self._inheriting and length is not None and seq >= length:
-            self._forget_prefix()
-            self._inheriting = self._holding = False
+            self.end_prefix()
 
-    def _forget_prefix(self) -> None:
+    def end_prefix(self) -> None:
         """Drop everything read so far: it is the parent's, and counts in the parent's file."""
-        self._inherited |= self._settled | self._open.keys()
+        self._inheriting = False
+        self._inherited |= self._settled
+        self._inherited |= {seq: pending.fact.call_id for seq, pending in self._open.items()}
         self._inherited_keys |= self._settled_keys | self._open_by_key.keys()
         self._queue.clear()
         self._open.clear()
@@ -314,9 +378,6 @@ class FactBuilder:
         if marker.inherited:
             if self.session.imported:
                 self._reset(seq, row, "import")
-            elif self.session.fork and self.session.header.seed_length is None:
-                self._forget_prefix()
-                self._inheriting = False
             elif not self.session.fork:
                 self._note("an inherited marker in a log that says it inherits nothing")
         elif not self._inheriting:
@@ -340,7 +401,7 @@ class FactBuilder:
                 if event.model is not None and event.model not in self.session.models:
                     self.session.models.append(event.model)
                 self._digest(row, "assistant", event.message_id, event.text)
-                self._queue.append(MessageFact(seq=seq, time=row.time, tokens=event.tokens))
+                self._queue.append(self._message(seq, row, event))
             case StepStart():
                 self._queue.append(StepFact(seq=seq, time=row.time, recorded_turn=event.turn, step=event.step))
             case ApprovalAsked():
@@ -358,6 +419,14 @@ class FactBuilder:
                     self.session.offers_fetch_file = True
                 if event.model is not None and event.model not in self.session.models:
                     self.session.models.append(event.model)
+
+    def _message(self, seq: int, row: Row, event: AssistantMessage) -> MessageFact:
+        limit = self._short_line
+        if limit is None:
+            return MessageFact(seq=seq, time=row.time, tokens=event.tokens)
+        lengths = [len(line) for raw in event.text.splitlines() if (line := raw.strip())]
+        short = sum(length <= limit for length in lengths)
+        return MessageFact(seq=seq, time=row.time, tokens=event.tokens, lines=len(lengths), short_lines=short)
 
     def _user_message(self, seq: int, row: Row, message: UserMessage) -> None:
         self._digest(row, "user", message.message_id, message.text)
@@ -427,23 +496,27 @@ class FactBuilder:
         if self._digests:
             text = result_text({"content": result.content})
             self._digest(row, "result", result.message_id, str(result.is_error), text)
-        pending = self._join(row, result)
+        pending = None if _error_code(result) == _NOT_STARTED else self._join(row, result)
         if pending is None:
             self._unjoined(row, result)
             return
         pending.signs.hook_after_blocks = blocked
-        if self._outcome_source == "log":
-            outcome = outcome_from_log(pending.fact.call, result, self._ruleset)
-        else:
-            outcome = outcome_of(pending.fact.call, pending.signs, result, self._ruleset)
-        if outcome.kind == "denied":
+        outcome = self._outcome(pending, result, self._ruleset)
+        if self._other_rulesets:
+            others = (self._outcome(pending, result, ruleset) for ruleset in self._other_rulesets)
+            pending.fact.other_outcomes = tuple(others)
+        if outcome.kind == "denied" or is_own_denial(result):
             self.session.recorded_under_breaker = True
         pending.fact.outcome = outcome
         pending.fact.resolved = True
-        text = rendered_text({"content": result.content})
-        self._queue.append(
-            SettleFact(fact=pending.fact, seq=seq, time=row.time, is_error=result.is_error is True, text=text)
-        )
+        closer = result.message_id.startswith(_REPAIR_CLOSER) or _error_code(result) == "TOOL_OUTCOME_UNKNOWN"
+        is_error = result.is_error is True
+        self._queue.append(SettleFact(pending.fact, seq, row.time, is_error, result.content, closer))
+
+    def _outcome(self, pending: _OpenCall, result: ResultEvent, ruleset: Ruleset) -> Outcome:
+        if self._outcome_source == "log":
+            return outcome_from_log(pending.fact.call, result, ruleset)
+        return outcome_of(pending.fact.call, pending.signs, result, ruleset)
 
     def _join(self, row: Row, result: ResultEvent) -> _OpenCall | None:
         """Find the call a result belongs to: by the seq it follows from, else the oldest open one of its key."""
@@ -451,7 +524,7 @@ class FactBuilder:
             pending = self._open.get(source)
             if pending is not None and result.call_id in {None, pending.fact.call_id}:
                 return self._close(source)
-        if any(source in self._settled or source in self._inherited for source in row.sources):
+        if _follows(row, result, self._settled) or _follows(row, result, self._inherited):
             return None
         key = _key(result)
         waiting = self._open_by_key.get(key)
@@ -465,7 +538,7 @@ class FactBuilder:
         waiting.remove(seq)
         if not waiting:
             del self._open_by_key[key]
-        self._settled.add(seq)
+        self._settled[seq] = fact.call_id
         self._settled_keys.add(key)
         for approval, _ in pending.signs.asked:
             if self._asked.get(approval) is pending.signs:
@@ -473,13 +546,12 @@ class FactBuilder:
         return pending
 
     def _unjoined(self, row: Row, result: ResultEvent) -> None:
-        code = cast("Mapping[str, object]", result.error).get("code") if isinstance(result.error, Mapping) else None
         key = _key(result)
-        if result.message_id.startswith(_FORKED_CLOSER) or any(source in self._inherited for source in row.sources):
+        if result.message_id.startswith(_FORKED_CLOSER) or _follows(row, result, self._inherited):
             self._ignored_closers += 1
-        elif code == "TOOL_NOT_STARTED":
+        elif _error_code(result) == _NOT_STARTED:
             self.session.not_started += 1
-        elif any(source in self._settled for source in row.sources) or key in self._settled_keys:
+        elif _follows(row, result, self._settled) or key in self._settled_keys:
             self._second_results += 1
         elif key in self._inherited_keys:
             self._ignored_closers += 1
@@ -524,6 +596,15 @@ class FactBuilder:
             self._note(f"{total} unknown event{'s' if total > 1 else ''}, passed over ({kinds})")
         if self.session.imported:
             self._note("imported history: no parent file, all of it counts")
+
+
+def _error_code(result: ResultEvent) -> object:
+    return cast("Mapping[str, object]", result.error).get("code") if isinstance(result.error, Mapping) else None
+
+
+def _follows(row: Row, result: ResultEvent, calls: Mapping[int, str]) -> bool:
+    """Tell whether a result says it follows from one of these calls (seq to id), and its own id agrees."""
+    return any(source in calls and result.call_id in {None, calls[source]} for source in row.sources)
 
 
 def _key(event: CallStart | ResultEvent) -> _Key:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from analysis.sessions.events import ResultEvent
@@ -17,7 +17,16 @@ from breaker.failure import Classification, Failure, classify, result_text
 from breaker.measures import Call, is_shell_tool, shell_command
 from breaker.rulesets import Ruleset
 
-__all__ = ["OPEN", "OUTCOME_KINDS", "CallSigns", "Outcome", "OutcomeKind", "outcome_from_log", "outcome_of"]
+__all__ = [
+    "OPEN",
+    "OUTCOME_KINDS",
+    "CallSigns",
+    "Outcome",
+    "OutcomeKind",
+    "is_own_denial",
+    "outcome_from_log",
+    "outcome_of",
+]
 
 OutcomeKind = Literal["ok", "failed", "undecidable", "denied", "not-run", "open"]
 OUTCOME_KINDS: tuple[OutcomeKind, ...] = ("ok", "failed", "undecidable", "denied", "not-run", "open")
@@ -42,6 +51,10 @@ class Outcome:
     """The middle of the output is gone; the guard saw all of it."""
     truncated: bool = False
     """Only the notice of the cut is left."""
+    exit_code: float | None = None
+    """The body's exit code, where the log holds or shows one."""
+    exit_code_rebuilt: bool = False
+    """It was read off the end of the output."""
 
 
 OPEN = Outcome(kind="open", commits=True, settles=False, rule="no result recorded")
@@ -81,6 +94,7 @@ _SANDBOX = re.compile(r"\[sandbox: file access denied under (.+) mode\]\Z")
 _PASSED_OVER = re.compile(r"\[(?:sandbox: |stopped: ).*\]\Z")
 _SHELL_ENDED = re.compile(r"\[shell (?:exited(?:: code -?[0-9]+)?|killed by signal: [^\]\n]+)\]\Z")
 _BACKGROUND_START = "started background job"
+_PROMOTED_WORDS = "[still running after "
 _PROMOTED = re.compile(r"(?:\A|\n)\[still running after [0-9]+ms; moved to background job [^\]\n]*\]")
 _SPILL_START = "(Omitted "
 _SPILL = re.compile(r"\(Omitted [0-9]+ bytes\. Full formatted result stored at: .*\)\s*\Z", re.DOTALL)
@@ -105,11 +119,11 @@ def outcome_of(call: Call, signs: CallSigns, result: ResultEvent, ruleset: Rules
     guard, a block after the body, the body's own result.
     """
     text = result_text({"content": result.content})
-    is_error = result.is_error is True or result.error is not None
+    is_error = _is_error(result)
     code = _error_code(result.error)
-    if is_error and text.startswith((*_OWN_DENIALS, _OWN_ASK_UNANSWERED)):
+    if is_own_denial(result):
         return Outcome(kind="denied", commits=True, settles=False, evidence="structured", rule="this guard's denial")
-    approvals = _withheld_approvals(signs, text)
+    approvals = _withheld_approvals(signs, text, is_error=is_error)
     if "own" in approvals:
         return Outcome(kind="denied", commits=True, settles=False, evidence="structured", rule="this guard's ask")
     if "cancelled" in approvals:
@@ -147,18 +161,30 @@ def outcome_from_log(call: Call, result: ResultEvent, ruleset: Ruleset) -> Outco
     return _classified(call, rebuilt, ruleset, frozenset(), ok_evidence="structured")
 
 
+def is_own_denial(result: ResultEvent) -> bool:
+    """Tell whether a result is this guard's refusal: its denial, or its ask that nobody was there to answer."""
+    return _is_error(result) and result_text({"content": result.content}).startswith(
+        (*_OWN_DENIALS, _OWN_ASK_UNANSWERED)
+    )
+
+
+def _is_error(result: ResultEvent) -> bool:
+    return result.is_error is True or result.error is not None
+
+
 def _error_code(error: object) -> str:
     code = cast("Mapping[str, object]", error).get("code") if isinstance(error, Mapping) else None
     return code if isinstance(code, str) else ""
 
 
-def _withheld_approvals(signs: CallSigns, text: str) -> dict[str, None]:
+def _withheld_approvals(signs: CallSigns, text: str, *, is_error: bool) -> dict[str, None]:
     """Return the ways approvals withheld the call: `own`, `cancelled`, `rejected`, `unavailable`, in order."""
     ways: dict[str, None] = {}
     for approval, reason in signs.asked:
         answer = signs.decided.get(approval)
         if reason.startswith(_OWN_ASK_REASON):
-            if answer is not None and answer not in _GRANTED:
+            # Without a decision in the log, only the result tells whether the call ran.
+            if answer not in _GRANTED and (answer is not None or is_error):
                 ways["own"] = None
         elif answer in _WITHHELD_APPROVALS and not (reason.startswith(_ESCALATION_REASON) or _ESCALATION_TEXT in text):
             ways[answer] = None
@@ -190,7 +216,7 @@ def _of_the_body(call: Call, result: ResultEvent, ruleset: Ruleset, *, is_error:
         ok_evidence = "rebuilt" if rebuilt.from_words else "structured"
     else:
         ok_evidence = "none" if rebuilt.truncated else "text"
-    return _classified(
+    outcome = _classified(
         call,
         classified,
         ruleset,
@@ -199,6 +225,10 @@ def _of_the_body(call: Call, result: ResultEvent, ruleset: Ruleset, *, is_error:
         clipped=rebuilt.clipped,
         truncated=rebuilt.truncated,
     )
+    exit_code = rebuilt.value.get("exitCode")
+    if not isinstance(exit_code, int | float):
+        return outcome
+    return replace(outcome, exit_code=exit_code, exit_code_rebuilt="exitCode" in rebuilt.from_words)
 
 
 def _classified(
@@ -275,7 +305,7 @@ def _rebuild_shell(rebuilt: _Rebuilt) -> None:
         return
     text = rebuilt.text
     last_paragraph = text[text.rfind("\n\n") + 1 :]
-    if text.startswith(_BACKGROUND_START) or _PROMOTED.search(last_paragraph):
+    if text.startswith(_BACKGROUND_START) or (_PROMOTED_WORDS in last_paragraph and _PROMOTED.search(last_paragraph)):
         rebuilt.value["kind"] = "background"
         rebuilt.from_words.add("kind")
         return

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from analysis.sessions.decode import NOTES, TORN, Limits, LineReader, Unreadable
-from analysis.sessions.facts import Fact, FactBuilder, ResultSource, SessionFacts
+from analysis.sessions.facts import Fact, FactBuilder, MarkerScan, ResultSource, SessionFacts
 from analysis.sessions.find import SessionFile
 from analysis.sessions.header import NEWEST_VERSION, Header, HeaderError, parse_header
 from analysis.sessions.report import ReadDefect, ReadReport, ReadState
-from analysis.sessions.rows import BadRowError, parse_row
+from analysis.sessions.rows import BadRowError
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
 
 __all__ = ["SessionReader", "read_header"]
@@ -28,7 +28,17 @@ def read_header(file: SessionFile, limits: Limits = _DEFAULT_LIMITS) -> Header |
 
 
 class SessionReader:
-    """Reads one session file once: iterate `facts()` to its end, then look at `session` and `report`."""
+    """Reads one session file: iterate `facts()` to its end, then look at `session` and `report`.
+
+    Args:
+        file: the log.
+        ruleset: the release whose classifier decides outcomes.
+        source: what results are classified from.
+        digests: keep a digest of every own message, call and result, to tell copies of a session apart.
+        short_line: count the lines of the model's own text, and those of at most that many characters.
+        limits: bounds on what the file may take.
+        on_bytes: told how many bytes were read.
+    """
 
     def __init__(
         self,
@@ -37,6 +47,7 @@ class SessionReader:
         *,
         source: ResultSource = "rebuilt",
         digests: bool = False,
+        short_line: int | None = None,
         limits: Limits = _DEFAULT_LIMITS,
         on_bytes: Callable[[int], None] | None = None,
     ) -> None:
@@ -47,6 +58,10 @@ class SessionReader:
         self._ruleset = ruleset
         self._source: ResultSource = source
         self._digests = digests
+        self._short_line = short_line
+        self.other_rulesets: tuple[Ruleset, ...] = ()
+        """Further releases under which every call's outcome is decided in the same pass; set before reading."""
+        self._limits = limits
         self._lines = LineReader(file, limits=limits, on_bytes=on_bytes)
 
     def facts(self) -> Iterator[Fact]:
@@ -54,6 +69,7 @@ class SessionReader:
         if self.file.note is not None:
             self.report.notes.append(self.file.note)
         builder: FactBuilder | None = None
+        own_part: int | None = None
         refused = False
         try:
             for line in self._lines:
@@ -63,13 +79,16 @@ class SessionReader:
                     if builder is None:
                         refused = True
                         break
+                    own_part = self._marker_line() if builder.awaits_marker else None
                     continue
                 try:
-                    builder.add(parse_row(line.data))
+                    builder.add(line.data)
                 except BadRowError as error:
                     self.report.lost_rows += 1
                     defect = ReadDefect("row", str(error), line.number, line.offset, line.frame, len(line.data))
                     self.report.add(defect)
+                if line.number == own_part:
+                    builder.end_prefix()
                 yield from builder.drain()
         except Unreadable as error:
             self.report.add(ReadDefect("unreadable", error.message, lost_bytes=self.file.size))
@@ -78,6 +97,24 @@ class SessionReader:
         if builder is not None:
             yield from builder.finish()
         self._conclude(refused=refused)
+
+    def _marker_line(self) -> int | None:
+        """Return the line of the marker that ends what a fork inherits; None where there is none.
+
+        The log is read once more for it: which marker is the last shows only at the end, and a fork is no reason to
+        keep a file in memory.
+        """
+        scan = MarkerScan()
+        found: int | None = None
+        try:
+            lines = iter(LineReader(self.file, limits=self._limits))
+            next(lines, None)
+            for line in lines:
+                if scan.ends_prefix(line.data):
+                    found = line.number
+        except Unreadable:
+            return None
+        return found
 
     def _begin(self, data: bytes, number: int, offset: int, frame: int | None) -> FactBuilder | None:
         report = self.report
@@ -104,7 +141,15 @@ class SessionReader:
             report.notes.append(
                 f"the header says version {header.version}, the file name {self.file.generation}; the header holds"
             )
-        builder = FactBuilder(header, report, self._ruleset, source=self._source, digests=self._digests)
+        builder = FactBuilder(
+            header,
+            report,
+            self._ruleset,
+            source=self._source,
+            digests=self._digests,
+            short_line=self._short_line,
+            other_rulesets=self.other_rulesets,
+        )
         self.session = builder.session
         return builder
 

@@ -260,6 +260,11 @@ def alternate(run: Run, times: int = 8) -> None:
         run.step(read("docs/right.md", "See left.md.\n"))
 
 
+def same_step(run: Run) -> None:
+    """Ask for the same file three times in one answer, and never again."""
+    run.step(*(read("docs/plan.md", "Step one.\n") for _ in range(3)), parallel=True, reasoning="I read the plan.")
+
+
 def page_sweep(run: Run, pages: int = 20) -> None:
     """Fetch the pages of one listing in order: honest work that looks like a grind to a host's count."""
     for page in range(1, pages + 1):

@@ -422,6 +422,15 @@ def _demo_rulesets(corpus: Corpus) -> None:
         project=2,
         model=1,
     )
+    _simple(
+        corpus,
+        "same-step",
+        "one answer asks for the same file three times over",
+        "stuck",
+        "What is the plan?",
+        act.same_step,
+        "Step one.",
+    )
 
 
 CALIBRATED_SESSIONS: Final = 107
@@ -600,7 +609,7 @@ class Recipe:
     fixed: bool = False
 
 
-DEMO_SESSIONS: Final = 32
+DEMO_SESSIONS: Final = 33
 
 RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
     {

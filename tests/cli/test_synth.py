@@ -82,7 +82,7 @@ def test_demo_says_what_each_session_is_and_leaves_nothing(run: Run) -> None:
     code, out, _ = run("demo")
     assert code == 0
     listed = out.split("What each session is\n")[1].splitlines()
-    assert len(listed) == 32
+    assert len(listed) == 33
     assert any("the same test fails nine times between edits" in line for line in listed)
     assert "worst sessions" in out
 

@@ -10,7 +10,6 @@ from analysis.sessions.facts import CallFact, FactBuilder, MessageFact, SettleFa
 from analysis.sessions.find import find_sessions
 from analysis.sessions.header import parse_header
 from analysis.sessions.report import ReadReport
-from analysis.sessions.rows import parse_row
 from analysis.sessions.session import SessionReader
 from breaker.rulesets import DEFAULT_RULESET
 from tests.analysis.logs import ABSENT, START, Json, LogWriter, Reading, read_log
@@ -51,7 +50,7 @@ def test_a_call_and_its_result_in_full(tmp_path: Path, log: LogWriter) -> None:
         '{"command": "make"}',
     )
     assert (made.call_id, made.nested, made.outcome.kind) == ("c1", False, "ok")
-    assert settled == SettleFact(fact=made, seq=result, time=START + 4000, is_error=False, text="ok")
+    assert settled == SettleFact(fact=made, seq=result, time=START + 4000, is_error=False, content=[{"type": "text", "text": "ok"}])
     session = read.session
     assert (session.turns, session.calls, session.models) == (1, 1, ["some-model"])
     assert (session.first_time, session.last_time) == (START, START + 4000)
@@ -334,7 +333,9 @@ def test_an_approval_of_a_nested_call_goes_by_its_own_id(tmp_path: Path, log: Lo
 
 def fork(version: int = 4, **header: object) -> LogWriter:
     seeded: Json = {"isSeeded": True} if version >= 2 else {}
-    return LogWriter("session-b", version=version, parentSession="session-a", **{**seeded, **header})
+    log = LogWriter("session-b", version=version, parentSession="session-a")
+    log.header.update(seeded | header)
+    return log
 
 
 def test_a_fork_owns_what_stands_behind_the_marker(tmp_path: Path) -> None:
@@ -757,7 +758,7 @@ def test_a_call_is_given_out_as_soon_as_its_outcome_is_known(log: LogWriter) -> 
     builder = FactBuilder(parse_header(json.dumps(log.header).encode()), ReadReport(shown="x"), DEFAULT_RULESET)
     given: list[list[str]] = []
     for line in log.lines:
-        builder.add(parse_row(line))
+        builder.add(line)
         given.append([type(fact).__name__ for fact in builder.drain()])
     assert given == [["TurnFact"], [], [], [], ["CallFact", "CallFact", "SettleFact", "SettleFact"]]
 

@@ -165,7 +165,8 @@ def test_a_persistent_shells_exit_code_is_words(outcome: Callable[..., Outcome])
 
 
 def test_several_blocks_are_one_text(outcome: Callable[..., Outcome]) -> None:
-    blocks = [{"type": "text", "text": "a"}, {"type": "image", "attachment": {}}, {"type": "text", "text": "b"}]
+    image: Json = {"type": "image", "attachment": {}}
+    blocks: list[Json] = [{"type": "text", "text": "a"}, image, {"type": "text", "text": "b"}]
     assert verdict(outcome(content=blocks)) == OK
     blocks.append({"type": "text", "text": "[exit code: 4]"})
     assert verdict(outcome(content=blocks)) == ("failed", "exit", "4", "rebuilt")

@@ -56,7 +56,7 @@ def test_an_unknown_recipe_is_refused_and_the_known_ones_named(tmp_path: Path) -
         ("scale", {"sessions": 0}, r"sessions must be at least 1 for the recipe scale \(got 0\)"),
         ("scale", {"sessions": -3}, r"got -3"),
         ("labelled", {"sessions": 4}, r"sessions must be at least 5"),
-        ("demo", {"sessions": 5}, r"sessions must be 32 for the recipe demo, or not given \(got 5\)"),
+        ("demo", {"sessions": 5}, r"sessions must be 33 for the recipe demo, or not given \(got 5\)"),
         ("calibrated", {"sessions": 108}, r"sessions must be 107"),
         ("demo", {"version": 2}, r"version must be one of 4, 3, 0 \(got 2\)"),
         ("scale", {"calls": 0}, r"calls must be at least 1"),

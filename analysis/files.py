@@ -1,0 +1,126 @@
+"""Files that are whole or not there: written under a temporary name, then renamed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["OutputError", "atomic_file", "atomic_folder", "refuse_inside"]
+
+_SESSION_LOG = re.compile(r"session(\.v[0-9]+)?\.jsonl(\.zstd)?")
+
+
+class OutputError(Exception):
+    """Something cannot be written where it was asked for; the message names the place."""
+
+
+def _told(path: Path, error: OSError) -> OutputError:
+    return OutputError(f"{path}: cannot write: {error.strerror or error}")
+
+
+def refuse_inside(out: Path, corpus: Iterable[Path]) -> None:
+    """Refuse to write inside recorded sessions.
+
+    Args:
+        out: the file or folder to be written.
+        corpus: the folders and files read; of a session's log, its folder counts.
+
+    Raises:
+        OutputError: `out` is one of them or inside one of them.
+    """
+    target = out.resolve()
+    for path in corpus:
+        resolved = path.resolve()
+        root = resolved
+        if not resolved.is_dir() and _SESSION_LOG.fullmatch(resolved.name):
+            root = resolved.parent
+        if target.is_relative_to(root):
+            message = f"{out}: lies inside the corpus {path}; results are never written among recorded sessions"
+            raise OutputError(message)
+
+
+@contextmanager
+def atomic_file(path: Path, *, force: bool) -> Generator[BinaryIO]:
+    """Give a file to write that appears under its name only when all of it is there.
+
+    Raises:
+        OutputError: it exists and `force` is false, it is a folder, or it cannot be written.
+    """
+    if path.is_dir():
+        message = f"{path}: is a folder"
+        raise OutputError(message)
+    if path.exists() and not force:
+        message = f"{path}: exists already; --force replaces it"
+        raise OutputError(message)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    except OSError as error:
+        raise _told(path, error) from None
+    try:
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+            _publish(Path(name), path)
+        except OSError as error:
+            raise _told(path, error) from None
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(folder: Path, names: Sequence[str], *, force: bool, replaced: Iterable[str] = ()) -> Generator[Path]:
+    """Give an empty folder to write files into; at the end they appear in `folder`, in the order of `names`.
+
+    Args:
+        folder: where the files shall stand; made where it does not exist.
+        names: the files that will be written, the one that vouches for the others last.
+        force: replace files of those names.
+        replaced: other files in it that go away when the new ones appear.
+
+    Raises:
+        OutputError: files of those names exist and `force` is false, or something cannot be written.
+    """
+    if folder.exists() and not folder.is_dir():
+        message = f"{folder}: is a file, not a folder"
+        raise OutputError(message)
+    standing = [name for name in names if (folder / name).exists()]
+    if standing and not force:
+        message = f"{folder}: holds {', '.join(standing)} already; --force replaces them"
+        raise OutputError(message)
+    made = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
+    except OSError as error:
+        raise _told(folder, error) from None
+    published = False
+    try:
+        try:
+            yield work
+            if force:
+                for name in (*reversed(names), *replaced):
+                    (folder / name).unlink(missing_ok=True)
+            for name in names:
+                _publish(work / name, folder / name)
+            published = True
+        except OSError as error:
+            raise _told(folder, error) from None
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        if made and not published:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _publish(written: Path, name: Path) -> None:
+    mask = os.umask(0)
+    os.umask(mask)
+    written.chmod(0o666 & ~mask)
+    written.replace(name)

@@ -1,0 +1,404 @@
+"""Pictures of the numbers: histograms with their thresholds, stages, timelines, turns. Readable in grey."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib import import_module
+from io import BytesIO
+from typing import Any, BinaryIO, Literal
+
+from analysis.labels import Label
+from analysis.report.data import CallMark, Histogram, StageLine, TurnLine
+from analysis.tables import What
+
+__all__ = [
+    "PLOT_FORMATS",
+    "Figure",
+    "PlotFormat",
+    "histogram_figure",
+    "histogram_sheet",
+    "inline_svg",
+    "stages_figure",
+    "timeline_figure",
+    "turns_figure",
+    "write_figure",
+]
+
+PlotFormat = Literal["png", "svg", "pdf"]
+PLOT_FORMATS: tuple[PlotFormat, ...] = ("png", "svg", "pdf")
+
+Figure = Any
+"""A matplotlib figure; its published types say nothing."""
+
+_INK = "#1a1a1a"
+_FAINT = "#8a8a8a"
+_BARS: dict[Label, str] = {"good": "#cfe0ef", "stuck": "#b3541e", "unknown": "#5b7fa6"}
+_HATCHES: dict[Label, str] = {"good": "", "stuck": "////", "unknown": ""}
+_FAILED = "#b3541e"
+_CALM = "#5b7fa6"
+_PAPER = "#ffffff"
+_THEME = {
+    _INK: "--ink",
+    _FAINT: "--faint",
+    "#cfe0ef": "--bar-good",
+    _FAILED: "--bar-stuck",
+    _CALM: "--bar",
+    _PAPER: "--paper",
+}
+"""Colours of the pictures, and the style sheet's names for them where a picture is part of a page."""
+
+_LINES: dict[str, tuple[str, str]] = {
+    "warn": (":", "warn"),
+    "summarize": ("-.", "summarize"),
+    "gate": ("-", "gate"),
+    "fail-warn": (":", "fail-warn"),
+    "fail-gate": ("-", "fail-gate"),
+}
+_WHAT_TITLES: dict[What, str] = {
+    "next": "Calls by their count",
+    "peak": "Sessions by their peak",
+    "streak": "Failure streaks by their length",
+}
+_WHAT_AXES: dict[What, tuple[str, str]] = {
+    "next": ("next count of the measure [calls]", "calls"),
+    "peak": ("highest count in the session [calls]", "sessions"),
+    "streak": ("failures in a row [calls]", "streaks"),
+}
+_WIDTH = 4.6
+_PANEL_HEIGHT = 2.15
+_MOST_BARS = 60
+_LOG_FROM = 50
+"""Ratio of the highest bar to the lowest from which the axis is logarithmic."""
+_MOST_MARKS = 600
+_DPI = 160
+_SETTINGS = {
+    "font.size": 9.0,
+    "font.family": "sans-serif",
+    "axes.edgecolor": _FAINT,
+    "axes.labelcolor": _INK,
+    "axes.titlecolor": _INK,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "hatch.linewidth": 0.6,
+    "text.color": _INK,
+    "text.parse_math": False,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "breaker",
+    "figure.facecolor": _PAPER,
+    "axes.facecolor": "none",
+    "savefig.facecolor": _PAPER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """One row of a timeline: what it shows, by which mark."""
+
+    name: str
+    marker: str
+    filled: bool
+    colour: str
+    size: float
+
+
+_LANES = (
+    _Lane("ok", "o", filled=False, colour=_CALM, size=13),
+    _Lane("failed", "x", filled=True, colour=_FAILED, size=17),
+    _Lane("other", "|", filled=True, colour=_FAINT, size=22),
+    _Lane("warned", "^", filled=False, colour=_INK, size=18),
+    _Lane("gated", "s", filled=True, colour=_INK, size=15),
+)
+_MESSAGES = frozenset({"warn", "summarize", "fail-warn"})
+_GATES = frozenset({"gate", "fail-gate", "shell-http"})
+
+
+def _matplotlib() -> Any:
+    matplotlib: Any = import_module("matplotlib")
+    matplotlib.use("Agg")
+    return matplotlib
+
+
+def _figure(width: float, height: float) -> Figure:
+    return import_module("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
+
+
+def _styled() -> Any:
+    return _matplotlib().rc_context(_SETTINGS)
+
+
+# -- histograms ----------------------------------------------------------------------------------------------------
+
+
+def histogram_figure(histograms: Sequence[Histogram]) -> Figure:
+    """Draw the histograms of one measure kind under each other, with their thresholds and by label."""
+    with _styled():
+        figure = _figure(_WIDTH, _PANEL_HEIGHT * len(histograms) + 0.3)
+        for axes, histogram in zip(figure.subplots(len(histograms), 1, squeeze=False)[:, 0], histograms, strict=True):
+            _draw_histogram(axes, histogram)
+        return figure
+
+
+def histogram_sheet(histograms: Sequence[Histogram], title: str) -> Figure:
+    """Draw all histograms on one sheet: a row for every kind, a column for what is counted."""
+    kinds = list(dict.fromkeys(histogram.kind for histogram in histograms))
+    whats = list(dict.fromkeys(histogram.what for histogram in histograms))
+    with _styled():
+        figure = _figure(_WIDTH * max(len(whats), 1), _PANEL_HEIGHT * max(len(kinds), 1) + 0.7)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=9)
+        if not histograms:
+            figure.text(0.5, 0.4, "no values: no call met the guard", ha="center")
+            return figure
+        panels = figure.subplots(len(kinds), len(whats), squeeze=False)
+        by_place = {(histogram.kind, histogram.what): histogram for histogram in histograms}
+        for row, kind in zip(panels, kinds, strict=True):
+            for axes, what in zip(row, whats, strict=True):
+                histogram = by_place.get((kind, what))
+                if histogram is None:
+                    axes.set_axis_off()
+                    axes.text(0.0, 0.95, f"{kind}: no values", transform=axes.transAxes, va="top", color=_FAINT)
+                else:
+                    _draw_histogram(axes, histogram)
+        return figure
+
+
+def _draw_histogram(axes: Any, histogram: Histogram) -> None:
+    width = max(math.ceil(histogram.highest / _MOST_BARS), 1)
+    labels = list(histogram.counts)
+    room = 0.84 * width / len(labels)
+    heights: list[int] = []
+    for place, label in enumerate(labels):
+        bars: dict[int, int] = {}
+        for value, count in histogram.counts[label].items():
+            bars[(value - 1) // width] = bars.get((value - 1) // width, 0) + count
+        heights += bars.values()
+        left = 1 + (width - 1) / 2 - 0.42 * width + room * place
+        axes.bar(
+            [start * width + left + room / 2 for start in bars],
+            list(bars.values()),
+            width=room,
+            color=_BARS[label],
+            edgecolor=_INK,
+            linewidth=0.5,
+            hatch=_HATCHES[label],
+            label=label,
+            zorder=2,
+        )
+    logarithmic = max(heights) >= _LOG_FROM * min(heights)
+    if logarithmic:
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=0.6)
+    x_axis, y_axis = _WHAT_AXES[histogram.what]
+    axes.set_xlabel(x_axis if width == 1 else f"{x_axis}, in steps of {width}")
+    axes.set_ylabel(f"{y_axis} [number{', log' if logarithmic else ''}]")
+    axes.set_title(f"{histogram.kind}: {_WHAT_TITLES[histogram.what].lower()}", pad=16)
+    drawn = {stage: threshold for stage, threshold in histogram.thresholds.items() if math.isfinite(threshold)}
+    right = max(histogram.highest + width, *(threshold + 1 for threshold in drawn.values()), 4)
+    axes.set_xlim(0.3, right + 0.3)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    if not logarithmic:
+        axes.yaxis.get_major_locator().set_params(integer=True)
+    _draw_thresholds(axes, drawn, right)
+    if len(labels) > 1 or labels != ["unknown"]:
+        axes.legend(loc="upper right", handlelength=1.2, borderaxespad=0.1)
+
+
+def _draw_thresholds(axes: Any, drawn: Mapping[str, float], right: float) -> None:
+    """Draw each threshold before the bars it stops, its name above, closely set names on the side with room."""
+    ordered = sorted(drawn.items(), key=lambda item: item[1])
+    for place, (stage, threshold) in enumerate(ordered):
+        style, name = _LINES[stage]
+        at = threshold - 0.5
+        axes.axvline(at, color=_INK, linestyle=style, linewidth=1.2, zorder=3)
+        following = ordered[place + 1][1] if place + 1 < len(ordered) else math.inf
+        crowded = (following - threshold) / right < 0.17
+        axes.annotate(
+            f"{name} {threshold:g}",
+            (at, 1.0),
+            xycoords=axes.get_xaxis_transform(),
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="right" if crowded or threshold / right > 0.85 else "left",
+            va="bottom",
+            fontsize=8,
+        )
+
+
+# -- stages --------------------------------------------------------------------------------------------------------
+
+
+def stages_figure(lines: Sequence[StageLine]) -> Figure:
+    """Draw the share of sessions that reach each stage, with its interval."""
+    with _styled():
+        figure = _figure(_WIDTH, 0.36 * len(lines) + 0.9)
+        axes = figure.subplots()
+        for place, line in enumerate(lines):
+            share = line.sessions
+            value = (share.value or 0) * 100
+            axes.barh(place, value, height=0.6, color=_CALM, edgecolor=_INK, linewidth=0.5, zorder=2)
+            end = value
+            if share.low is not None and share.high is not None:
+                low, high = share.low * 100, share.high * 100
+                axes.plot([low, high], [place, place], color=_INK, linewidth=1.4, zorder=3)
+                axes.plot([low, high], [place, place], "|", color=_INK, markersize=6, zorder=3)
+                end = high
+            axes.annotate(
+                f"{share.part} of {share.whole}",
+                (end, place),
+                xytext=(5, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8,
+            )
+        axes.set_yticks(range(len(lines)), [line.stage for line in lines])
+        axes.invert_yaxis()
+        highest = max((line.sessions.high or line.sessions.value or 0) * 100 for line in lines)
+        axes.set_xlim(0, max(min(highest * 1.35, 125.0), 10.0))
+        axes.set_xticks([tick for tick in axes.get_xticks() if tick <= 100])
+        axes.set_xlabel("sessions that reach the stage [% of sessions]; line: 95 % interval")
+        axes.set_title("Sessions by stage reached")
+        return figure
+
+
+# -- sessions ------------------------------------------------------------------------------------------------------
+
+
+def _lanes_of(mark: CallMark) -> Iterable[str]:
+    yield mark.outcome if mark.outcome in {"ok", "failed"} else "other"
+    if any(stage in _MESSAGES for stage in mark.stages):
+        yield "warned"
+    if any(stage in _GATES for stage in mark.stages):
+        yield "gated"
+
+
+def timeline_figure(marks: Sequence[CallMark]) -> Figure:
+    """Draw a session's calls as marks in rows: how they ended in the record, and what the guard did."""
+    step = max(math.ceil(len(marks) / _MOST_MARKS), 1)
+    places: dict[str, list[float]] = {lane.name: [] for lane in _LANES}
+    for start in range(0, len(marks), step):
+        group = marks[start : start + step]
+        for lane in {lane for mark in group for lane in _lanes_of(mark)}:
+            places[lane].append(group[0].call + (step - 1) / 2)
+    with _styled():
+        figure = _figure(_WIDTH, 1.75)
+        axes = figure.subplots()
+        for row, lane in enumerate(_LANES):
+            colour = lane.colour
+            axes.scatter(
+                places[lane.name],
+                [row] * len(places[lane.name]),
+                s=lane.size,
+                marker=lane.marker,
+                facecolors=colour if lane.filled else "none",
+                **({"edgecolors": colour} if lane.marker not in {"x", "|"} else {"color": colour}),
+                linewidths=1.1,
+                zorder=3,
+            )
+        axes.axhline(2.5, color=_FAINT, linewidth=0.6)
+        before = marks[0].turn if marks else 0
+        for mark in marks:
+            if mark.turn != before:
+                axes.axvline(mark.call - 0.5, color=_FAINT, linewidth=0.7, linestyle="--", zorder=1)
+                before = mark.turn
+        axes.set_yticks(range(len(_LANES)), [f"{lane.name} ({len(places[lane.name])})" for lane in _LANES])
+        if step > 1:
+            axes.set_yticks(range(len(_LANES)), [lane.name for lane in _LANES])
+        axes.set_ylim(-0.6, len(_LANES) - 0.4)
+        axes.set_xlim(-0.8, max(len(marks), 10) - 0.2)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        told = "" if step == 1 else f", {step} calls a mark"
+        axes.set_xlabel(f"call in the session [index{told}]; dashed: a new turn")
+        return figure
+
+
+def turns_figure(lines: Sequence[TurnLine], short_line: int) -> Figure:
+    """Draw failures and the share of short phrases over the turns of a session."""
+    turns = [line.turn for line in lines]
+    with _styled():
+        figure = _figure(_WIDTH, 2.9)
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1, 1))
+        shares = [math.nan if line.short_line_share is None else line.short_line_share * 100 for line in lines]
+        upper.plot(turns, shares, color=_INK, marker="o", markersize=4, linewidth=1.2)
+        upper.set_ylim(-4, 104)
+        upper.set_yticks([0, 50, 100])
+        upper.set_ylabel("short lines [%]")
+        upper.set_title(f"Lines of at most {short_line} characters in the model's text")
+        lower.bar(turns, [line.calls for line in lines], color="none", edgecolor=_INK, linewidth=0.7, label="calls")
+        lower.bar(
+            turns,
+            [line.failed for line in lines],
+            color=_FAILED,
+            edgecolor=_INK,
+            linewidth=0.5,
+            hatch="////",
+            label="failed",
+        )
+        lower.set_ylabel("calls [number]")
+        lower.set_xlabel("turn of the session [number]")
+        lower.set_title("Calls and failures")
+        lower.legend(loc="upper right", ncols=2, handlelength=1.2, borderaxespad=0.1, bbox_to_anchor=(1.0, 1.22))
+        lower.xaxis.get_major_locator().set_params(integer=True)
+        lower.yaxis.get_major_locator().set_params(integer=True)
+        lower.set_xlim(min(turns) - 0.7, max(max(turns), min(turns) + 3) + 0.7)
+        return figure
+
+
+# -- out -----------------------------------------------------------------------------------------------------------
+
+
+def write_figure(figure: Figure, file: BinaryIO, kind: PlotFormat) -> None:
+    """Write a figure as a file of its own; the same figure gives the same bytes."""
+    metadata: dict[PlotFormat, dict[str, object]] = {
+        "png": {"Software": None},
+        "svg": {"Date": None, "Creator": None},
+        "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    }
+    with _styled():
+        figure.savefig(file, format=kind, dpi=_DPI, metadata=metadata[kind])
+
+
+_OPENING = re.compile(r"<svg\b[^>]*>")
+_VIEW_BOX = re.compile(r'viewBox="([^"]*)"')
+
+
+def inline_svg(figure: Figure, *, name: str, title: str, description: str) -> str:
+    """Return a figure as SVG to stand in a page: with a text alternative, in the page's own colours.
+
+    Args:
+        figure: what to show.
+        name: unique in the page; every id in the picture begins with it.
+        title: what the picture is, for those who cannot see it.
+        description: what it shows.
+    """
+    file = BytesIO()
+    write_figure(figure, file, "svg")
+    text = file.getvalue().decode()
+    opening = _OPENING.search(text)
+    if opening is None:
+        message = "matplotlib wrote no SVG"
+        raise RuntimeError(message)
+    box = _VIEW_BOX.search(opening.group())
+    body = re.sub(r"<metadata>.*?</metadata>", "", text[opening.end() :], flags=re.DOTALL)
+    body = re.sub(r'\bid="', f'id="{name}-', body)
+    body = re.sub(r'(xlink:href|href)="#', f'href="#{name}-', body)
+    body = re.sub(r"url\(#", f"url(#{name}-", body)
+    for colour, variable in _THEME.items():
+        body = body.replace(colour, f"var({variable})")
+    body = re.sub(r"font: ([0-9.]+)px[^;\"]*", r"font: \1px system-ui, sans-serif", body)
+    head = (
+        f'<svg role="img" aria-labelledby="{name}-title {name}-desc" viewBox="{box.group(1) if box else ""}" '
+        f'xmlns="http://www.w3.org/2000/svg">'
+        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
+    )
+    return head + body

@@ -1,0 +1,96 @@
+"""The rows of a sweep as files: CSV, JSON and parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from analysis.replay import STAGES
+from analysis.sweep.corpus import Sweep
+from analysis.sweep.document import flat_rows, sweep_document
+from analysis.sweep.metrics import METRICS
+
+__all__ = ["OUTPUT_SUFFIXES", "csv_text", "writer_of"]
+
+_WHOLE = {
+    "window",
+    "warnAt",
+    "summarizeAt",
+    "failWarnAt",
+    "previewChars",
+    "resultPreviewChars",
+    *(metric.name for metric in METRICS if not metric.name.startswith("lead_")),
+    *(f"events.{stage}" for stage in STAGES),
+}
+_TRUTHS = {"includeLocal", "blockShellHttp", "blockLocalHttp", "pareto", "recommended"}
+
+
+def csv_text(sweep: Sweep) -> str:
+    """Return the rows as CSV with headings; null is an empty cell, truth is `true` and `false`."""
+    rows = flat_rows(sweep)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(rows[0])
+    writer.writerows([_cell(value) for value in row.values()] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _write_csv(sweep: Sweep, file: BinaryIO) -> None:
+    file.write(csv_text(sweep).encode("utf-8", "surrogatepass"))
+
+
+def _write_json(sweep: Sweep, file: BinaryIO) -> None:
+    file.write(json.dumps(sweep_document(sweep), indent=2).encode())
+
+
+def _write_parquet(sweep: Sweep, file: BinaryIO) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = flat_rows(sweep)
+    types = {"int64": pa.int64(), "bool": pa.bool_(), "float64": pa.float64(), "string": pa.string()}
+    schema = pa.schema([pa.field(name, types[_column(name)]) for name in rows[0]])
+    pq.write_table(pa.Table.from_pylist(_typed(rows), schema=schema), file)
+
+
+def _typed(rows: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
+    return [{name: _as_column(name, value) for name, value in row.items()} for row in rows]
+
+
+def _as_column(name: str, value: object) -> object:
+    return float(value) if isinstance(value, int) and _column(name) == "float64" else value
+
+
+def _column(name: str) -> str:
+    """Return the type of a column: the same in every sweep, also where all its values are null."""
+    if name in _WHOLE:
+        return "int64"
+    if name in _TRUTHS:
+        return "bool"
+    if name.startswith(("limits.", "lead_")) or name == "failLimit":
+        return "float64"
+    return "string"
+
+
+_WRITERS: Mapping[str, Callable[[Sweep, BinaryIO], None]] = {
+    ".parquet": _write_parquet,
+    ".csv": _write_csv,
+    ".json": _write_json,
+}
+OUTPUT_SUFFIXES = tuple(_WRITERS)
+"""The endings of the files a sweep can be written to."""
+
+
+def writer_of(path: Path) -> Callable[[Sweep, BinaryIO], None] | None:
+    """Return what writes a sweep to a file, by the ending of its name; None for an unknown one."""
+    return _WRITERS.get(path.suffix.lower())

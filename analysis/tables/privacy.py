@@ -1,0 +1,114 @@
+"""What of a log's text may be written: all of it, its shape, salted hashes, or nothing but counts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from hashlib import blake2b, sha256
+from secrets import token_bytes
+from typing import Literal
+
+from analysis.tables.schemas import TextKind
+from breaker.measures import kind_of
+
+__all__ = ["DEFAULT_PRIVACY", "PRIVACIES", "SALT_BYTES", "Privacy", "PrivacyMode", "printable_unicode"]
+
+PrivacyMode = Literal["full", "shape", "hash", "counts"]
+PRIVACIES: tuple[PrivacyMode, ...] = ("full", "shape", "hash", "counts")
+DEFAULT_PRIVACY: PrivacyMode = "shape"
+"""What is written where nothing else was asked for."""
+
+SALT_BYTES = 32
+_HASH_BYTES = 8
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:+-]{0,63}")
+_PLAIN_VERB = re.compile(r"[A-Za-z0-9_.+-]{1,32}")
+_PLAIN_HOST = re.compile(r"[a-z0-9_.:-]{1,253}")
+_HOST_KINDS = frozenset({"host", "site"})
+
+
+def printable_unicode(text: str) -> str:
+    r"""Return text that is valid Unicode: a lone surrogate, which no file can hold, is written out (`\ud800`)."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="backslashreplace").decode()
+    return text
+
+
+def _length(text: str) -> str:
+    return f"#{len(text)}"
+
+
+def _plain_or_length(text: str, plain: re.Pattern[str] = _PLAIN_WORD) -> str:
+    return text if not text or plain.fullmatch(text) else _length(text)
+
+
+def _measure_shape(measure: str) -> str:
+    """Keep a measure's kind, and its host, verb, family or tool; of the rest its length."""
+    kind, _, value = measure.partition(":")
+    if kind in _HOST_KINDS:
+        return f"{kind}:{_plain_or_length(value, _PLAIN_HOST)}"
+    if kind in {"verb", "family"}:
+        return f"{kind}:{_plain_or_length(value, _PLAIN_VERB)}"
+    if kind == "net":
+        host = re.split(r"[/?]", value, maxsplit=1)[0]
+        kept = host if _PLAIN_HOST.fullmatch(host) else ""
+    elif kind in {"cmd", "exact"}:
+        word = value.partition(":")[0]
+        kept = word if _PLAIN_VERB.fullmatch(word) else ""
+    else:
+        kept = ""
+    return f"{kind}:{kept}{_length(value)}"
+
+
+def _path_shape(path: str) -> str:
+    return "/".join(_length(part) if part else "" for part in path.replace("\\", "/").split("/"))
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """Decides what is written of a text. Measures, commands and paths can hold secrets.
+
+    Args:
+        mode: `full`; `shape` (kinds, hosts, verbs, plain names and lengths); `hash` (salted); `counts` (no text).
+        salt: what hashes are salted with; a new one for every run where none is given, kept nowhere.
+    """
+
+    mode: PrivacyMode = DEFAULT_PRIVACY
+    salt: bytes = field(default_factory=lambda: token_bytes(SALT_BYTES), repr=False)
+
+    @property
+    def salt_digest(self) -> str | None:
+        """The hash of the salt, by which a given one can be told to be the same; None where nothing is hashed."""
+        return sha256(self.salt).hexdigest() if self.mode == "hash" else None
+
+    def shown(self, text: str | None, kind: TextKind) -> str | None:
+        """Return what may be written of a text of that kind; None where nothing may, or for None."""
+        if text is None:
+            return None
+        if kind == "fixed" or self.mode == "full":
+            return printable_unicode(text)
+        if self.mode == "counts":
+            return None
+        if self.mode == "hash":
+            return self._hashed(text, kind)
+        if kind == "measure":
+            return printable_unicode(_measure_shape(text))
+        if kind == "path":
+            return _path_shape(text)
+        if kind == "text":
+            return _length(text)
+        return _plain_or_length(text)
+
+    def shown_all(self, texts: tuple[str, ...] | list[str], kind: TextKind) -> list[str]:
+        """Return what may be written of each text; nothing where nothing may."""
+        shown = (self.shown(text, kind) for text in texts)
+        return [text for text in shown if text is not None]
+
+    def _hashed(self, text: str, kind: TextKind) -> str:
+        if kind == "name" and (not text or _PLAIN_WORD.fullmatch(text)):
+            return text
+        digest = blake2b(text.encode(errors="surrogatepass"), digest_size=_HASH_BYTES, key=self.salt).hexdigest()
+        return f"{kind_of(text)}:{digest}" if kind == "measure" else digest

@@ -1,0 +1,191 @@
+"""`breaker sweep`: try many settings over the same sessions."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.corpus_options import CorpusOptions, corpus_command, judge, require_sessions
+from cli.exits import NOT_ENOUGH, USAGE, Failed, warn
+
+if TYPE_CHECKING:
+    from analysis.replay import ReplayPlan
+    from analysis.sweep import Base, GridAxis, Metric, Sweep, SweepPlan
+
+__all__ = ["SweepFormat", "sweep"]
+
+
+class SweepFormat(StrEnum):
+    """How the result is printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+_DEFAULT_TOP = 30
+
+
+@corpus_command
+def sweep(
+    options: CorpusOptions,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--grid",
+            metavar="KEY=VALUES",
+            help="Values of a setting, of `ruleset` or `policy`; repeatable: warnAt=3..10, summarizeAt=4..16..2, "
+            "limits.host=9,12,null. Or a file of them.",
+        ),
+    ] = None,
+    candidates: Annotated[
+        Path | None, typer.Option("--candidates", metavar="FILE", help="Named settings to try: TOML, JSON or YAML.")
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option("--random", metavar="N", min=1, help="Try N points of the grid, drawn without repetition."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="What they are drawn from.")] = 0,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            "--sort", metavar="METRIC", help="Order the table by a metric, the best first.", show_default="as given"
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option("--top", min=0, help="Rows of the table; 0 for all.")] = _DEFAULT_TOP,
+    output: Annotated[
+        SweepFormat, typer.Option("--format", help="A table, one JSON document, or CSV.")
+    ] = SweepFormat.table,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Also write the rows to a .parquet, .csv or .json file."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace that file.")] = False,
+) -> int:
+    """Try many settings over the same sessions: what each choice costs, and what it catches.
+
+    Every row carries its whole effective settings, and its numbers are those a replay of these settings gives.
+    Labels say which sessions are good or stuck; what needs them is null without.
+    """
+    from analysis.sweep.export import OUTPUT_SUFFIXES, writer_of
+
+    base_plan = options.plan()
+    plan = _plan(options, base_plan, grid, candidates, sample, seed)
+    order = _metric(sort)
+    if out is not None and writer_of(out) is None:
+        raise Failed(USAGE, f"--out {out}: its name must end in {', '.join(OUTPUT_SUFFIXES)}")
+    if plan.merged:
+        warn(f"{plan.merged} configurations have the settings of an earlier one, and are left out")
+    result = _sweep(options, plan, base_plan)
+    require_sessions(result.corpus)
+    code = judge(result.corpus, strict=options.strict)
+    if order is not None and all(row.values[order.name] is None for row in result.rows):
+        raise Failed(NOT_ENOUGH, f"--sort {order.name}: {result.rows[0].reasons[order.name]}")
+    if out is not None:
+        _write(result, out, force=force, options=options)
+    _print(result, output, order, top)
+    return code
+
+
+def _plan(
+    options: CorpusOptions,
+    base_plan: ReplayPlan,
+    grid: list[str] | None,
+    candidates: Path | None,
+    sample: int | None,
+    seed: int,
+) -> SweepPlan:
+    from analysis.configs import ConfigError
+    from analysis.sweep import GridError, plan_sweep, read_candidates
+
+    try:
+        base = _base(options, base_plan)
+        axes = [axis for text in grid or [] for axis in _axes(text)]
+        named = read_candidates(candidates) if candidates is not None else []
+        return plan_sweep(base, axes, named, sample=sample, seed=seed)
+    except (ConfigError, GridError) as error:
+        raise Failed(USAGE, str(error)) from None
+
+
+def _base(options: CorpusOptions, base_plan: ReplayPlan) -> Base:
+    from analysis.configs import apply_sets, load_config
+    from analysis.sweep import Base
+
+    given = apply_sets(load_config(options.config) if options.config is not None else {}, options.sets or [])
+    return Base(config=given, ruleset=base_plan.ruleset, policy=base_plan.policy)
+
+
+def _axes(text: str) -> list[GridAxis]:
+    from analysis.sweep import parse_axis, read_grid
+
+    return [parse_axis(text)] if "=" in text else read_grid(Path(text))
+
+
+def _metric(name: str | None) -> Metric | None:
+    from analysis.sweep.metrics import SweepError, metric_named
+
+    if name is None:
+        return None
+    try:
+        return metric_named(name)
+    except SweepError as error:
+        raise Failed(USAGE, f"--sort: {error}") from None
+
+
+def _sweep(options: CorpusOptions, plan: SweepPlan, base_plan: ReplayPlan) -> Sweep:
+    from analysis.labels import LabelConflict
+    from analysis.sessions.find import PathMissing
+    from analysis.sweep import sweep_corpus
+    from cli.progress import byte_progress
+
+    labels = options.label_rules()
+    with byte_progress("reading sessions") as progress:
+        try:
+            result = sweep_corpus(
+                options.roots, plan, base_plan, labels=labels, period=options.period(), progress=progress
+            )
+        except (PathMissing, LabelConflict) as error:
+            raise Failed(USAGE, str(error)) from None
+    if labels.rules and result.corpus.sessions and len(labels.unused()) == len(labels.rules):
+        told = "; ".join(result.corpus.warnings)
+        raise Failed(NOT_ENOUGH, f"the labels match no session: {told}")
+    for message in result.corpus.warnings:
+        warn(message)
+    return result
+
+
+def _write(result: Sweep, out: Path, *, force: bool, options: CorpusOptions) -> None:
+    from analysis.files import OutputError, atomic_file, refuse_inside
+    from analysis.sweep.export import writer_of
+
+    writer = writer_of(out)
+    if writer is None:
+        return
+    try:
+        refuse_inside(out, options.roots)
+        with atomic_file(out, force=force) as file:
+            writer(result, file)
+    except ImportError:
+        raise Failed(USAGE, f"--out {out}: parquet needs the package pyarrow, which is not installed") from None
+    except OutputError as error:
+        raise Failed(USAGE, str(error)) from None
+
+
+def _print(result: Sweep, output: SweepFormat, order: Metric | None, top: int) -> None:
+    import sys
+
+    from analysis.sweep import sweep_document
+    from analysis.sweep.export import csv_text
+    from cli.jsonlines import print_json
+
+    if output is SweepFormat.json:
+        print_json(sweep_document(result))
+    elif output is SweepFormat.csv:
+        sys.stdout.write(csv_text(result))
+    else:
+        from cli.sweep_table import print_sweep
+
+        print_sweep(result, order=order, top=top)

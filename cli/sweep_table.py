@@ -1,0 +1,131 @@
+"""The table of a sweep: one row per configuration, and what stands behind the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from analysis.lint import dead_stages
+from analysis.sweep import METRICS, Metric, Sweep, SweepConfig
+from breaker.ecmascript import canonical_json
+from cli.tables import print_rows
+from cli.text import plain
+
+__all__ = ["print_sweep"]
+
+_HEADINGS = {
+    "messages": "msgs",
+    "sessions_warned": "warned",
+    "sessions_gated": "gated",
+    "gate_calls": "gate calls",
+    "asks": "asks",
+    "denials": "held",
+    "false_rejections": "false",
+    "sessions_with_false_rejection": "in sess.",
+    "good_touched": "good touched",
+    "good_gated": "good gated",
+    "stuck_caught": "stuck caught",
+    "stuck_gated": "stuck gated",
+    "lead_calls_median": "lead calls",
+    "lead_minutes_median": "lead min",
+    "lead_tokens_median": "lead tokens",
+}
+_NONE = "·"
+_LEGEND = (
+    "msgs: advisories; warned, gated: sessions; held: calls withheld; false: of those, the ones that had succeeded, "
+    "and the sessions with one; touched, caught: sessions with an advisory or a gate; lead: median of what a caught "
+    "stuck session still did after its first trip; dead: stages that can speak for no kind (a kind is named where only "
+    "some are dead); *: on the Pareto front"
+)
+
+
+def print_sweep(sweep: Sweep, *, order: Metric | None, top: int) -> None:
+    """Print a sweep for a person: the rows as given, or the best of a metric first."""
+    configs, rows, front = sweep.plan.configs, sweep.rows, sweep.front
+    numbers = list(range(len(configs)))
+    if order is not None:
+        numbers.sort(key=lambda number: _merit(rows[number].values[order.name], order))
+    shown = numbers if top == 0 else numbers[:top]
+    metrics = [metric for metric in METRICS if any(row.values[metric.name] is not None for row in rows)]
+    keys = list(dict.fromkeys(key for config in configs for key in config.point)) if _gridded(configs) else []
+    named = any(config.name is not None for config in configs)
+    headings = [*(["name"] if named else []), *keys, "", *(_HEADINGS[metric.name] for metric in metrics), "dead"]
+    cells: list[list[str]] = []
+    for number in shown:
+        config, row = configs[number], rows[number]
+        cells.append(
+            [
+                *([config.name or _NONE] if named else []),
+                *(_value(config.point[key]) if key in config.point else _NONE for key in keys),
+                "*" if front.members is not None and front.members[number] else "",
+                *(_number(row.values[metric.name]) for metric in metrics),
+                _dead(config),
+            ]
+        )
+    print_rows(headings, cells, numbers_from=len(keys) + named + 1)
+    if len(shown) < len(configs):
+        print(f"… and {len(configs) - len(shown)} more configurations (--top 0 shows all)")
+    print(_LEGEND)
+    print()
+    _print_attribution(sweep, numbers[0])
+    _print_end(sweep)
+
+
+def _gridded(configs: Sequence[SweepConfig]) -> bool:
+    return any(config.name is None for config in configs)
+
+
+def _merit(value: float | None, metric: Metric) -> float:
+    if value is None:
+        return float("inf")
+    return value if metric.better == "less" else -value
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else canonical_json(value)
+
+
+def _number(value: float | None) -> str:
+    return _NONE if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _dead(config: SweepConfig) -> str:
+    dead = dead_stages(config.settings, config.policy)
+    parts = list(dead.wholly)
+    parts += [f"{stage}: {' '.join(kinds)}" for stage, kinds in dead.by_kind.items() if stage not in dead.wholly]
+    return "; ".join(parts)
+
+
+def _print_attribution(sweep: Sweep, number: int) -> None:
+    row = sweep.rows[number]
+    if not row.by_kind:
+        return
+    print(f"by measure kind, of {plain(sweep.plan.configs[number].told)}:")
+    stages = ("warn", "summarize", "fail-warn", "gate", "fail-gate", "sessions", "sessions_gated")
+    headings = ["kind", *stages[:-1], "gated"]
+    cells = [[kind, *(str(numbers[name] or _NONE) for name in stages)] for kind, numbers in row.by_kind.items()]
+    print_rows(headings, cells, numbers_from=1)
+
+
+def _print_end(sweep: Sweep) -> None:
+    front, corpus = sweep.front, sweep.corpus
+    labels = " · ".join(f"{label} {count}" for label, count in sweep.labels.items())
+    told = sweep.rows[0].reasons
+    for name, reason in told.items():
+        if all(row.values[name] is None for row in sweep.rows):
+            print(f"{name}: none, {reason}")
+    if front.recommended is not None:
+        print(f"recommended: {plain(sweep.plan.configs[front.recommended].told)}")
+        print(f"  {front.why}")
+    else:
+        print(f"nothing is recommended: {front.why}")
+    print(f"{len(sweep.plan.configs)} configurations over {len(corpus.sessions)} sessions ({labels})")
+    if sweep.plan.seed is not None:
+        print(f"drawn from a grid of {sweep.plan.points} with seed {sweep.plan.seed}")
+    read = " · ".join(f"{state} {count}" for state, count in corpus.read_counts.items() if count)
+    print(f"read: {read}")
+    print(
+        f"engine runs: {sweep.work.engine_runs} of {sweep.work.unshared_runs}; the others are proven to go the same way"
+    )
+    print(
+        f"base: ruleset {corpus.plan.ruleset.name}, policy {corpus.plan.policy}, settings {corpus.plan.settings.digest}"
+    )

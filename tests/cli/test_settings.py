@@ -1,0 +1,194 @@
+"""How settings reach a command: files in every format, `--set`, rulesets."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from breaker.ecmascript import canonical_json
+from tests.analysis.logs import LogWriter
+from tests.cli.commands import Json, breaker, replay_document
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Return a folder with one short session."""
+    log = LogWriter()
+    log.user()
+    log.bash()
+    log.write(tmp_path / "sessions")
+    return tmp_path / "sessions"
+
+
+def settings(corpus: Path, *arguments: str | Path) -> Json:
+    """Return the effective settings a replay states, their hash held to be theirs."""
+    document = replay_document(corpus, *arguments)
+    given: Json = document["settings"]
+    digest = hashlib.sha256(canonical_json(given).encode("utf-8", "surrogatepass")).hexdigest()
+    assert document["settings_hash"] == f"sha256:{digest}"
+    return given
+
+
+def config(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+WANTED: Json = {"window": 20, "warnAt": 5, "failLimit": None, "onLimit": "deny"}
+WANTED_LIMITS: Json = {"host": 9, "exact": None, "host:api.example.com": 4}
+
+FILES = {
+    "a.json": """{"window": 20, "warnAt": 5, "failLimit": null, "onLimit": "deny",
+        "limits": {"host": 9, "exact": null, "host:api.example.com": 4}}""",
+    "b.json": """{"settings": {"window": 20.0, "warnAt": 5, "failLimit": null, "onLimit": "deny",
+        "limits": {"host": 9, "exact": null, "host:api.example.com": 4}}, "other": 1}""",
+    "a.toml": """
+window = 20
+warnAt = 5
+failLimit = "null"
+onLimit = "deny"
+[limits]
+host = 9
+exact = "null"
+"host:api.example.com" = 4
+""",
+    "b.toml": """
+[settings]
+window = 20
+warnAt = 5
+failLimit = "null"
+onLimit = "deny"
+limits = { host = 9, exact = "null", "host:api.example.com" = 4 }
+""",
+    "a.yaml": """
+window: 20
+warnAt: 5
+failLimit: null
+onLimit: deny
+limits: {host: 9, exact: ~, "host:api.example.com": 4}
+""",
+    "cordis.patch.yml": """
+- id: something-else
+  config: !!js/function "() => ({ window: 4 })"
+- id: repeat-tool-breaker
+  config:
+    window: 20
+    warnAt: 5
+    failLimit: null
+    onLimit: deny
+    limits: {host: 9, exact: null, "host:api.example.com": 4}
+- !!js "remove(3)"
+""",
+    "inserted.yml": """
+- insert:
+    - id: first
+      name: other
+      config: {window: 8}
+    - id: guard-of-mine
+      name: dsh-repeat-tool-breaker
+      config: {window: 20, warnAt: 5, failLimit: null, onLimit: deny,
+               limits: {host: 9, exact: null, "host:api.example.com": 4}}
+    - !!js "more()"
+""",
+    "replaced.yml": """
+- id: repeat-tool-breaker
+  config: {window: 99, summarizeAt: 3}
+- id: repeat-tool-breaker
+  config: {window: 20, warnAt: 5, failLimit: null, onLimit: deny,
+           limits: {host: 9, exact: null, "host:api.example.com": 4}}
+""",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_format_gives_the_same_settings(corpus: Path, tmp_path: Path, name: str) -> None:
+    default = settings(corpus)
+    given = settings(corpus, "--config", config(tmp_path, name, FILES[name]))
+    assert given == {**default, **WANTED, "limits": {**default["limits"], **WANTED_LIMITS}}
+    assert isinstance(given["window"], int)
+
+
+@pytest.mark.parametrize("name", ["a.toml", "a.yaml", "a.json", "b.yml"])
+def test_a_file_without_settings_gives_the_defaults(corpus: Path, tmp_path: Path, name: str) -> None:
+    text = {"a.json": "{}", "b.yml": "- id: repeat-tool-breaker\n"}.get(name, "")
+    assert settings(corpus, "--config", config(tmp_path, name, text)) == settings(corpus)
+
+
+def test_a_byte_order_mark_opens_no_settings(corpus: Path, tmp_path: Path) -> None:
+    marked = config(tmp_path, "a.json", '\ufeff{"window": 20}')
+    assert settings(corpus, "--config", marked)["window"] == 20
+
+
+@pytest.mark.parametrize(
+    ("assignments", "changed"),
+    [
+        (["window=20"], {"window": 20}),
+        (["warnAt=null", "failWarnAt=0"], {"warnAt": None, "failWarnAt": None}),
+        (["onLimit=deny"], {"onLimit": "deny"}),
+        (["includeLocal=true"], {"includeLocal": True}),
+        (['exclude=["read","bash"]'], {"exclude": ["read", "bash"]}),
+        (["window=20", "window=30"], {"window": 30}),
+    ],
+)
+def test_set_lays_values_over_the_defaults(corpus: Path, assignments: list[str], changed: dict[str, Any]) -> None:
+    given = settings(corpus, *(part for assignment in assignments for part in ("--set", assignment)))
+    assert given == {**settings(corpus), **changed}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "entry", "value"),
+    [
+        ("limits.host=9", "host", 9),
+        ("limits.exact=null", "exact", None),
+        ("limits.host:api.example.com=4", "host:api.example.com", 4),
+        ("limits.net:https://x.example/?a=1&b=2=4", "net:https://x.example/?a=1&b=2", 4),
+    ],
+)
+def test_set_reaches_one_entry_of_a_map(corpus: Path, assignment: str, entry: str, value: object) -> None:
+    default = settings(corpus)
+    assert settings(corpus, "--set", assignment) == {**default, "limits": {**default["limits"], entry: value}}
+
+
+def test_set_stands_above_the_file(corpus: Path, tmp_path: Path) -> None:
+    path = config(tmp_path, "a.toml", "window = 20\nwarnAt = 5\n[limits]\nhost = 9\ncmd = 8\n")
+    given = settings(corpus, "--config", path, "--set", "warnAt=6", "--set", "limits.host=7")
+    assert (given["window"], given["warnAt"], given["limits"]["host"], given["limits"]["cmd"]) == (20, 6, 7, 8)
+
+
+def test_equal_settings_have_one_hash_however_they_are_given(corpus: Path, tmp_path: Path) -> None:
+    path = config(tmp_path, "a.yaml", "limits: {exact: 12.0}\nwindow: 16.0\nnonsense: 1\n")
+    plain = replay_document(corpus)["settings_hash"]
+    told = breaker("replay", corpus, "--config", path, "--format", "json")
+    assert told.stderr.count("\n") == 1
+    assert f'"settings_hash": "{plain}"' in told.stdout
+    assert replay_document(corpus, "--set", "window=17")["settings_hash"] != plain
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "entry", "written"),
+    [
+        ("ignoreArgs: {bash: .nan}\n", "ignoreArgs", "bash", None),
+        ("hostAliases: {x: .inf}\n", "hostAliases", "x", None),
+    ],
+)
+def test_values_without_a_json_spelling_are_printed_as_javascript_writes_them(
+    corpus: Path, tmp_path: Path, text: str, key: str, entry: str, written: object
+) -> None:
+    assert settings(corpus, "--config", config(tmp_path, "a.yaml", text))[key][entry] == written
+
+
+@pytest.mark.parametrize(
+    ("ruleset", "keys"),
+    [
+        ("0.5.2", set[str]()),
+        ("0.6.1", {"blockShellHttp", "blockLocalHttp", "shellHttpAllow"}),
+        ("0.8", {"blockShellHttp", "blockLocalHttp", "shellHttpBlock"}),
+    ],
+)
+def test_each_ruleset_states_its_own_settings(corpus: Path, ruleset: str, keys: set[str]) -> None:
+    given = settings(corpus, "--ruleset", ruleset)
+    assert {key for key in given if "shellhttp" in key.lower() or key == "blockLocalHttp"} == keys
