@@ -67,7 +67,7 @@ class Agreement:
         apart += self.only_second / number * (second[1] + first[0]) ** 2
         chance = self._chance()
         variance = agreeing + share**2 * apart - (kappa - chance * share) ** 2
-        if not (self.only_first or self.only_second) or variance <= 0:
+        if self.agreed in {0, number} or variance <= 0:
             return None
         error = _Z * sqrt(variance / number) / (1 - chance)
         return max(kappa - error, -1.0), min(kappa + error, 1.0)

@@ -242,6 +242,7 @@ def replay_corpus(
     observation: Observation | None = None,
     replayer: SessionReplayer | None = None,
     digests: bool = False,
+    closely: bool = False,
 ) -> CorpusReplay:
     """Replay every session found under the given paths.
 
@@ -255,6 +256,7 @@ def replay_corpus(
         observation: watches every session's replay.
         replayer: replays a session in place of the plain way, as a sweep does.
         digests: give every session the digests of its rows.
+        closely: parse the rows nobody reads too, and remark in the reports where every oddity stands.
 
     Raises:
         PathMissing: a given path does not exist.
@@ -262,20 +264,21 @@ def replay_corpus(
     """
     found = find_sessions(paths)
     candidates: list[_Candidate] = []
-    filtered = 0
+    outside: set[str] = set()
     for file in found.files:
         report = ReadReport(shown=file.shown, size=file.size)
         header = None
         if file.superseded_by is None:
             header = read_header(file, limits)
             if period is not None and header is not None and not period.holds(header.created_at):
-                filtered += 1
+                outside.add(file.shown)
                 continue
         candidates.append(_Candidate(file, header, report))
+    candidates = [candidate for candidate in candidates if candidate.file.superseded_by not in outside]
     ids = Counter(candidate.header.session_id for candidate in candidates if candidate.header is not None)
     progress.start(sum(candidate.file.size for candidate in candidates if candidate.file.superseded_by is None))
     for candidate in candidates:
-        _read(candidate, plan, ids, labels, limits, progress, observation, replayer, digests=digests)
+        _read(candidate, plan, ids, labels, limits, progress, observation, replayer, digests=digests, closely=closely)
     _set_aside_copies(candidates)
     _note_missing_parents(candidates)
     unused = [f"no session matches {rule.origin} ({rule.glob})" for rule in labels.unused()]
@@ -285,7 +288,7 @@ def replay_corpus(
         sessions=tuple(candidate.row for candidate in candidates if candidate.row is not None),
         reports=tuple(candidate.report for candidate in candidates),
         problems=found.problems,
-        filtered=filtered,
+        filtered=len(outside),
         warnings=tuple(unused),
     )
 
@@ -301,6 +304,7 @@ def _read(
     replayer: SessionReplayer | None,
     *,
     digests: bool,
+    closely: bool,
 ) -> None:
     file = candidate.file
     if file.superseded_by is not None:
@@ -317,6 +321,7 @@ def _read(
         short_line=observation.short_line if observation is not None else None,
         limits=limits,
         on_bytes=progress.advance,
+        closely=closely,
     )
     observer = observation.observer() if observation is not None else None
     replay = replay_session(reader, plan, observer) if replayer is None else replayer(reader)

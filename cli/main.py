@@ -10,14 +10,18 @@ from typing import Annotated
 import typer
 
 from cli import (
+    approve,
+    check,
     classify,
     compare,
     demo,
     detectors,
     export,
     guard,
+    histogram,
     measure,
     replay,
+    report,
     reproduce,
     rulesets,
     schema,
@@ -41,6 +45,8 @@ app = typer.Typer(
 app.command("replay")(replay.replay)
 app.command("sweep")(sweep.sweep)
 app.command("export")(export.export)
+app.command("histogram")(histogram.histogram)
+app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
 app.command("compare")(compare.compare)
 app.command("detectors")(detectors.detectors)
@@ -50,6 +56,8 @@ app.command("classify")(classify.classify)
 app.command("shell-http")(shell_http.shell_http)
 app.command("rulesets")(rulesets.rulesets)
 app.command("schema")(schema.schema)
+app.command("check")(check.check)
+app.command("approve")(approve.approve)
 app.command("demo")(demo.demo)
 app.command("synth")(synth.synth)
 

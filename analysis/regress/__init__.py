@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from analysis.regress._approval import Approval
 from analysis.regress._baseline import (
     SEMANTICS,
     Baseline,
@@ -35,6 +36,7 @@ __all__ = [
     "BASELINE_NAME",
     "RULES",
     "SEMANTICS",
+    "Approval",
     "Baseline",
     "BaselineEntry",
     "Changes",

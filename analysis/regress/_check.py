@@ -157,7 +157,7 @@ class Checker:
         """Find the sessions and read the baseline.
 
         Raises:
-            CheckError: nothing is configured to be checked, a path or the baseline is missing, labels contradict.
+            CheckError: a path or the baseline is missing or wrong, labels contradict each other.
         """
         self.config = config
         self.plan = plan
@@ -166,14 +166,21 @@ class Checker:
         self.baseline: Baseline | None = None
         if config.baseline is not None and (config.baseline_required or config.baseline.exists()):
             self.baseline = read_baseline(config.baseline)
-        if self.baseline is None and not config.limits and not config.expectations:
+        self.active = tuple(waiver for waiver in config.waivers if not waiver.expired(today))
+        self._differences = differences(self.baseline, plan.replay) if self.baseline is not None else []
+
+    def require_rules(self) -> None:
+        """Refuse a check that could not fail.
+
+        Raises:
+            CheckError: neither limits nor expectations nor a baseline are there.
+        """
+        if self.baseline is None and not self.config.limits and not self.config.expectations:
             message = (
-                f"{shown(config.path)}: nothing to check: give limits (such as `gate = 0` in [check.limits]), "
+                f"{shown(self.config.path)}: nothing to check: give limits (such as `gate = 0` in [check.limits]), "
                 "expectations, or a baseline (`breaker approve` writes one)"
             )
             raise CheckError(message)
-        self.active = tuple(waiver for waiver in config.waivers if not waiver.expired(today))
-        self._differences = differences(self.baseline, plan.replay) if self.baseline is not None else []
 
     # -- replays -------------------------------------------------------------------------------------------------
 
@@ -204,8 +211,9 @@ class Checker:
         """Replay and judge.
 
         Raises:
-            CheckError: git cannot say what changed.
+            CheckError: there is nothing to hold the sessions to, or git cannot say what changed.
         """
+        self.require_rules()
         if changed_since is None:
             return self.judge(self.replay(progress=progress))
         units, scope = self._changed(changed_since)
@@ -230,7 +238,7 @@ class Checker:
     def judge(self, corpus: CorpusReplay, scope: Scope | None = None) -> Verdict:
         """Judge a replay of all the sessions, or with a scope of some of them."""
         partial = scope is not None and not scope.everything
-        shortages = self._shortages(corpus, partial=partial)
+        shortages = self.shortages(corpus, partial=partial)
         waived = _Waived()
         sessions: tuple[SessionResult, ...] = ()
         limits: list[LimitResult] = []
@@ -246,7 +254,6 @@ class Checker:
             findings += [finding for result in sessions for finding in result.findings]
             findings += self.judge_files(corpus)
             findings += self.judge_baseline(corpus, partial=partial)
-            shortages += self._unmatched_expectations()
         waivers = self._waivers(waived)
         if corpus.sessions or partial:
             findings += self._judge_waivers(waivers, partial=partial)
@@ -262,12 +269,12 @@ class Checker:
             findings=tuple(findings),
             shortages=tuple(dict.fromkeys(shortages)),
             baseline=None if self.baseline is None else self.baseline.origin.file,
-            notes=tuple(self._notes(corpus, limits)),
+            notes=tuple(self.notes(corpus, limits)),
             scope=scope,
         )
 
-    def _shortages(self, corpus: CorpusReplay, *, partial: bool) -> list[Shortage]:
-        """Say what keeps the check from being worth anything."""
+    def missing(self) -> list[Shortage]:
+        """Say what is not there at all, before anything is replayed: sessions, and those expectations speak of."""
         selection = self.selection
         shortages = [Shortage("not-enough", f"no sessions in {text}") for text in selection.unmatched]
         known = selection.sessions
@@ -279,7 +286,13 @@ class Checker:
             shortages.append(Shortage("not-enough", f"no sessions in {roots}"))
         elif known and not any(self.counts(session) for session in known):
             shortages.append(Shortage("not-enough", f"no session is labelled {' or '.join(self.config.only)}"))
-        elif corpus.reports and not any(report.used for report in corpus.reports):
+        return shortages + (self._unmatched_expectations() if known else [])
+
+    def shortages(self, corpus: CorpusReplay, *, partial: bool = False) -> list[Shortage]:
+        """Say what keeps the check from being worth anything."""
+        shortages = self.missing()
+        known = any(self.counts(session) for session in self.selection.sessions)
+        if corpus.reports and not any(report.used for report in corpus.reports):
             shortages.append(Shortage("unreadable", _unreadable_text(corpus.reports, partial=partial)))
         elif known and not corpus.sessions and not partial:
             shortages.append(Shortage("not-enough", "no session that counts could be read"))
@@ -592,7 +605,8 @@ class Checker:
                 findings.append(Finding("waiver/unused", waiver.subject, message, origin=waiver.origin))
         return findings
 
-    def _notes(self, corpus: CorpusReplay, limits: Sequence[LimitResult]) -> list[str]:
+    def notes(self, corpus: CorpusReplay, limits: Sequence[LimitResult] = ()) -> list[str]:
+        """Say what was odd and is no failure."""
         notes = list(self.plan.warnings)
         notes += [f"no session matches {rule.origin} ({rule.glob})" for rule in self.selection.labels.unused()]
         notes += [

@@ -190,10 +190,9 @@ def find_config(start: Path) -> Path:
 
 
 def _project_table(document: Mapping[str, object]) -> object:
-    table: object = document
-    for name in _PROJECT_TABLE:
-        table = cast("Mapping[str, object]", table).get(name) if isinstance(table, Mapping) else None
-    return table
+    outer, inner = _PROJECT_TABLE
+    table = document.get(outer)
+    return cast("Mapping[str, object]", table).get(inner) if isinstance(table, Mapping) else None
 
 
 def load_check(path: Path) -> CheckConfig:

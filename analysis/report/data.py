@@ -13,8 +13,9 @@ from analysis.documents import JsonObject, head, rate
 from analysis.labels import LABELS, Label
 from analysis.replay import STAGES, ReplayPlan, StageName
 from analysis.report.intervals import CONFIDENCE, Share, clustered_share, session_share
+from analysis.sessions.report import ReadReport
 from analysis.tables import WHATS, Histograms, TablesObservation, What, caps_by_kind, thresholds
-from analysis.tables.privacy import Privacy
+from analysis.tables.privacy import Privacy, printable_unicode
 from breaker.measures import KINDS
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Headline",
     "Histogram",
     "KindLine",
+    "NoteLine",
     "ReadLine",
     "ReportData",
     "StageLine",
@@ -208,13 +210,23 @@ class WorstSession:
 
 @dataclass(frozen=True, slots=True)
 class ReadLine:
-    """One file that did not simply read ok."""
+    """One file that did not read ok."""
 
     path: str | None
     state: str
     lost_rows: int
     lost_bytes: int
     told: tuple[str, ...]
+    """Each defect with its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLine:
+    """Something worth knowing of files that read ok."""
+
+    told: str
+    files: int
+    example: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +265,10 @@ class ReportData:
     read: Mapping[str, int]
     read_lines: tuple[ReadLine, ...]
     read_untold: int
+    noted: int
+    """Files that read ok and carry notes."""
+    notes: tuple[NoteLine, ...]
+    """Those notes; only where all texts may be shown."""
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -289,8 +305,8 @@ def build_report(observation: TablesObservation, corpus: CorpusReplay, *, top: i
     telling = [row for row in rows if sum(row.replay.stages.values()) or row.replay.outcomes["failed"]]
     worst = sorted(telling, key=severity, reverse=True)[:top]
     indexes = {row.path: index for index, row in enumerate(rows)}
-    told = [report for report in corpus.reports if report.state not in {"ok", "superseded"} or report.notes]
-    told.sort(key=lambda report: (report.state in {"ok", "superseded"}, report.shown))
+    told = [report for report in corpus.reports if report.state not in {"ok", "superseded"}]
+    told.sort(key=lambda report: report.shown)
     evidence: Counter[str] = Counter()
     for key, number in totals.failed_by.items():
         evidence[key.evidence] += number
@@ -333,29 +349,38 @@ def build_report(observation: TablesObservation, corpus: CorpusReplay, *, top: i
         worst=tuple(_worst(observation, row, indexes[row.path]) for row in worst),
         worst_untold=len(telling) - len(worst),
         read=corpus.read_counts,
-        read_lines=tuple(
-            ReadLine(
-                path=privacy.shown(report.shown, "path"),
-                state=report.state,
-                lost_rows=report.lost_rows,
-                lost_bytes=report.lost_bytes,
-                told=(
-                    *(
-                        f"{defect.kind}{defect.place()}: {privacy.shown(defect.message, 'text') or ''}".rstrip(": ")
-                        for defect in report.defects
-                    ),
-                    *privacy.shown_all(report.notes, "text"),
-                ),
-            )
-            for report in told[:_MOST_FILES]
-        ),
+        read_lines=tuple(_read_line(report, privacy) for report in told[:_MOST_FILES]),
         read_untold=max(len(told) - _MOST_FILES, 0),
+        noted=sum(report.state == "ok" and bool(report.notes) for report in corpus.reports),
+        notes=_notes(corpus) if privacy.mode == "full" else (),
         problems=tuple(
             f"{privacy.shown(problem.shown, 'path') or ''}: {privacy.shown(problem.message, 'text') or ''}"
             for problem in corpus.problems
         ),
         warnings=tuple(privacy.shown_all(corpus.warnings, "text")),
     )
+
+
+def _read_line(report: ReadReport, privacy: Privacy) -> ReadLine:
+    defects: list[str] = []
+    for defect in report.defects:
+        place = f"{defect.kind}{defect.place()}"
+        defects.append(f"{place}: {printable_unicode(defect.message)}" if privacy.mode == "full" else place)
+    return ReadLine(
+        path=privacy.shown(report.shown, "path"),
+        state=report.state,
+        lost_rows=report.lost_rows,
+        lost_bytes=report.lost_bytes,
+        told=(*defects, *(map(printable_unicode, report.notes) if privacy.mode == "full" else ())),
+    )
+
+
+def _notes(corpus: CorpusReplay) -> tuple[NoteLine, ...]:
+    files: dict[str, list[str]] = {}
+    for report in sorted(corpus.reports, key=lambda report: report.shown):
+        for note in report.notes if report.state == "ok" else ():
+            files.setdefault(printable_unicode(note), []).append(printable_unicode(report.shown))
+    return tuple(NoteLine(note, len(paths), paths[0]) for note, paths in files.items())
 
 
 def _head(corpus: CorpusReplay, privacy: Privacy) -> JsonObject:
@@ -633,6 +658,8 @@ def report_document(data: ReportData) -> JsonObject:
                 for line in data.read_lines
             ],
             "untold": data.read_untold,
+            "noted": data.noted,
+            "notes": [{"told": note.told, "files": note.files, "example": note.example} for note in data.notes],
             "problems": list(data.problems),
         },
         "warnings": list(data.warnings),

@@ -11,7 +11,7 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any, BinaryIO, Literal
 
-from analysis.labels import Label
+from analysis.labels import LABELS, Label
 from analysis.report.data import CallMark, Histogram, StageLine, TurnLine
 from analysis.tables import What
 
@@ -51,13 +51,8 @@ _THEME = {
 }
 """Colours of the pictures, and the style sheet's names for them where a picture is part of a page."""
 
-_LINES: dict[str, tuple[str, str]] = {
-    "warn": (":", "warn"),
-    "summarize": ("-.", "summarize"),
-    "gate": ("-", "gate"),
-    "fail-warn": (":", "fail-warn"),
-    "fail-gate": ("-", "fail-gate"),
-}
+_LINES = {"warn": ":", "summarize": "-.", "gate": "-", "fail-warn": ":", "fail-gate": "-"}
+"""How each stage's threshold is drawn."""
 _WHAT_TITLES: dict[What, str] = {
     "next": "Calls by their count",
     "peak": "Sessions by their peak",
@@ -68,20 +63,22 @@ _WHAT_AXES: dict[What, tuple[str, str]] = {
     "peak": ("highest count in the session [calls]", "sessions"),
     "streak": ("failures in a row [calls]", "streaks"),
 }
-_WIDTH = 4.6
-_PANEL_HEIGHT = 2.15
+_WIDTH = 4.3
+_PANEL_HEIGHT = 2.35
+_NAME_HEIGHT = 11
+"""Points a threshold's name takes above the picture."""
 _MOST_BARS = 60
 _LOG_FROM = 50
 """Ratio of the highest bar to the lowest from which the axis is logarithmic."""
 _MOST_MARKS = 600
 _DPI = 160
 _SETTINGS = {
-    "font.size": 9.0,
+    "font.size": 10.0,
     "font.family": "sans-serif",
     "axes.edgecolor": _FAINT,
     "axes.labelcolor": _INK,
     "axes.titlecolor": _INK,
-    "axes.titlesize": 9.5,
+    "axes.titlesize": 10.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.spines.top": False,
@@ -93,7 +90,7 @@ _SETTINGS = {
     "xtick.color": _INK,
     "ytick.color": _INK,
     "legend.frameon": False,
-    "legend.fontsize": 8.5,
+    "legend.fontsize": 9.5,
     "svg.fonttype": "none",
     "svg.hashsalt": "breaker",
     "figure.facecolor": _PAPER,
@@ -147,6 +144,7 @@ def histogram_figure(histograms: Sequence[Histogram]) -> Figure:
         figure = _figure(_WIDTH, _PANEL_HEIGHT * len(histograms) + 0.3)
         for axes, histogram in zip(figure.subplots(len(histograms), 1, squeeze=False)[:, 0], histograms, strict=True):
             _draw_histogram(axes, histogram)
+        _add_legend(figure, histograms)
         return figure
 
 
@@ -170,6 +168,7 @@ def histogram_sheet(histograms: Sequence[Histogram], title: str) -> Figure:
                     axes.text(0.0, 0.95, f"{kind}: no values", transform=axes.transAxes, va="top", color=_FAINT)
                 else:
                     _draw_histogram(axes, histogram)
+        _add_legend(figure, histograms)
         return figure
 
 
@@ -192,46 +191,77 @@ def _draw_histogram(axes: Any, histogram: Histogram) -> None:
             edgecolor=_INK,
             linewidth=0.5,
             hatch=_HATCHES[label],
-            label=label,
             zorder=2,
         )
     logarithmic = max(heights) >= _LOG_FROM * min(heights)
     if logarithmic:
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.6)
+        axes.yaxis.set_major_formatter(_plain_tick)
+        axes.yaxis.set_minor_formatter(_no_tick)
     x_axis, y_axis = _WHAT_AXES[histogram.what]
     axes.set_xlabel(x_axis if width == 1 else f"{x_axis}, in steps of {width}")
     axes.set_ylabel(f"{y_axis} [number{', log' if logarithmic else ''}]")
-    axes.set_title(f"{histogram.kind}: {_WHAT_TITLES[histogram.what].lower()}", pad=16)
+    axes.set_title(
+        f"{histogram.kind}: {_WHAT_TITLES[histogram.what].lower()}", pad=6 + _NAME_HEIGHT * len(histogram.thresholds)
+    )
     drawn = {stage: threshold for stage, threshold in histogram.thresholds.items() if math.isfinite(threshold)}
     right = max(histogram.highest + width, *(threshold + 1 for threshold in drawn.values()), 4)
     axes.set_xlim(0.3, right + 0.3)
     axes.xaxis.get_major_locator().set_params(integer=True)
     if not logarithmic:
         axes.yaxis.get_major_locator().set_params(integer=True)
-    _draw_thresholds(axes, drawn, right)
-    if len(labels) > 1 or labels != ["unknown"]:
-        axes.legend(loc="upper right", handlelength=1.2, borderaxespad=0.1)
+    _draw_thresholds(axes, drawn)
 
 
-def _draw_thresholds(axes: Any, drawn: Mapping[str, float], right: float) -> None:
-    """Draw each threshold before the bars it stops, its name above, closely set names on the side with room."""
-    ordered = sorted(drawn.items(), key=lambda item: item[1])
-    for place, (stage, threshold) in enumerate(ordered):
-        style, name = _LINES[stage]
+def _add_legend(figure: Figure, histograms: Sequence[Histogram]) -> None:
+    """Name the labels once, outside the panels, where any session has one."""
+    shown = {label for histogram in histograms for label in histogram.counts}
+    if not shown - {"unknown"}:
+        return
+    patch = import_module("matplotlib.patches").Patch
+    handles = [
+        patch(facecolor=_BARS[label], edgecolor=_INK, linewidth=0.5, hatch=_HATCHES[label], label=f"{label} sessions")
+        for label in LABELS
+        if label in shown
+    ]
+    figure.legend(handles=handles, loc="outside lower left", ncols=len(handles), handlelength=1.2, columnspacing=1.2)
+
+
+def _plain_tick(value: float, place: int | None) -> str:
+    del place
+    return f"{value:g}"
+
+
+def _no_tick(value: float, place: int | None) -> str:
+    del value, place
+    return ""
+
+
+def _draw_thresholds(axes: Any, drawn: Mapping[str, float]) -> None:
+    """Draw each threshold before the bars it stops; the names stand above each other, so that none covers another."""
+    for row, (stage, threshold) in enumerate(sorted(drawn.items(), key=lambda item: (-item[1], item[0]))):
+        style = _LINES[stage]
         at = threshold - 0.5
+        above = 3 + _NAME_HEIGHT * row
         axes.axvline(at, color=_INK, linestyle=style, linewidth=1.2, zorder=3)
-        following = ordered[place + 1][1] if place + 1 < len(ordered) else math.inf
-        crowded = (following - threshold) / right < 0.17
         axes.annotate(
-            f"{name} {threshold:g}",
+            "",
             (at, 1.0),
             xycoords=axes.get_xaxis_transform(),
-            xytext=(0, 2),
+            xytext=(0, above + _NAME_HEIGHT - 2),
             textcoords="offset points",
-            ha="right" if crowded or threshold / right > 0.85 else "left",
+            arrowprops={"arrowstyle": "-", "color": _INK, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0},
+        )
+        axes.annotate(
+            f"{stage} {threshold:g}",
+            (at, 1.0),
+            xycoords=axes.get_xaxis_transform(),
+            xytext=(3, above),
+            textcoords="offset points",
+            ha="left",
             va="bottom",
-            fontsize=8,
+            fontsize=9,
         )
 
 
@@ -259,14 +289,14 @@ def stages_figure(lines: Sequence[StageLine]) -> Figure:
                 xytext=(5, 0),
                 textcoords="offset points",
                 va="center",
-                fontsize=8,
+                fontsize=9,
             )
         axes.set_yticks(range(len(lines)), [line.stage for line in lines])
         axes.invert_yaxis()
         highest = max((line.sessions.high or line.sessions.value or 0) * 100 for line in lines)
         axes.set_xlim(0, max(min(highest * 1.35, 125.0), 10.0))
         axes.set_xticks([tick for tick in axes.get_xticks() if tick <= 100])
-        axes.set_xlabel("sessions that reach the stage [% of sessions]; line: 95 % interval")
+        axes.set_xlabel("sessions that reach it [%]; line: 95 % interval")
         axes.set_title("Sessions by stage reached")
         return figure
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from analysis.sessions.events import (
     PACKED_TYPES,
@@ -41,11 +41,22 @@ from breaker.measures import Call
 from breaker.rulesets import Ruleset
 
 __all__ = [
+    "GAP",
+    "INHERITED_RESULT",
+    "LATE",
+    "MARKER",
+    "ORPHAN",
+    "REMARK_KINDS",
+    "REPEATED",
+    "RESUME",
+    "SECOND_RESULT",
+    "UNKNOWN_EVENT",
     "CallFact",
     "Fact",
     "FactBuilder",
     "MarkerScan",
     "MessageFact",
+    "OnRemark",
     "ResultSource",
     "SessionFacts",
     "SettleFact",
@@ -54,6 +65,41 @@ __all__ = [
 ]
 
 ResultSource = Literal["rebuilt", "log"]
+
+GAP: Final = "gap"
+"""Sequence numbers are missing before this row."""
+LATE: Final = "late"
+"""A row whose number belongs further up."""
+REPEATED: Final = "repeated"
+"""A row whose number was there already; it is left out."""
+ORPHAN: Final = "orphan-result"
+"""A result that belongs to no call."""
+SECOND_RESULT: Final = "second-result"
+"""A further result of a call that has one; the first counts."""
+INHERITED_RESULT: Final = "inherited-result"
+"""A result whose call is the parent's."""
+UNKNOWN_EVENT: Final = "unknown-event"
+"""A row of a type outside the vocabulary, as plugins write."""
+MARKER: Final = "stray-marker"
+"""A marker of inheritance in a log that inherits nothing."""
+RESUME: Final = "resume"
+"""A process opened the session again here."""
+
+REMARK_KINDS: Final = (
+    GAP,
+    LATE,
+    REPEATED,
+    ORPHAN,
+    SECOND_RESULT,
+    INHERITED_RESULT,
+    UNKNOWN_EVENT,
+    MARKER,
+    RESUME,
+)
+"""Every kind of remark a close reading makes."""
+
+_OWN_REMARKS: Final = frozenset({ORPHAN, SECOND_RESULT, INHERITED_RESULT, MARKER, RESUME})
+"""What of an inherited part is the parent's to tell."""
 
 _DIGEST_BYTES = 8
 _FETCH_FILE_TOOL = "web_fetch_file"
@@ -176,11 +222,16 @@ class _OpenCall:
 _Key: TypeAlias = tuple[int | None, int | None, str | None]
 
 
+OnRemark: TypeAlias = Callable[[str, str, int], None]
+"""Is told of an oddity in the row at hand: its kind, what it is, the row's number."""
+
+
 class _Sequence:
     """Follows sequence numbers: what was seen, what is missing, what comes twice."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_remark: OnRemark | None = None) -> None:
         self.next = 0
+        self._on_remark = on_remark
         self._numbered = False
         self._gap_starts: list[int] = []
         self._gap_ends: list[int] = []
@@ -198,11 +249,18 @@ class _Sequence:
             self._gap_starts.append(self.next)
             self._gap_ends.append(seq)
             self.jumps += 1
+            if self._on_remark is not None:
+                missing = f"{self.next} is" if seq == self.next + 1 else f"{self.next} to {seq - 1} are"
+                self._on_remark(GAP, f"number {missing} missing before this row", seq)
         elif seq < self.next:
             if not self._fill(seq):
                 self.repeated += 1
+                if self._on_remark is not None:
+                    self._on_remark(REPEATED, f"a row numbered {seq} came before; this one is left out", seq)
                 return None
             self.late += 1
+            if self._on_remark is not None:
+                self._on_remark(LATE, f"number {seq} comes late; the row counts where it stands", seq)
             return seq
         self.next = seq + parts
         return seq
@@ -223,14 +281,14 @@ class _Sequence:
         return True
 
 
-def _accept(sequence: _Sequence, data: bytes) -> tuple[Row, int | None]:
+def _accept(sequence: _Sequence, data: bytes, unread: Container[bytes] = UNREAD_TYPES) -> tuple[Row, int | None]:
     """Read a line and number it; the number is None where a row of it was there already.
 
     Raises:
         BadRowError: it is no record.
     """
     try:
-        row = parse_row(data, UNREAD_TYPES)
+        row = parse_row(data, unread)
         parts = packed_parts(row.data()) if row.type in PACKED_TYPES else 1
     except BadRowError:
         sequence.skip()
@@ -266,6 +324,7 @@ class FactBuilder:
         digests: bool = False,
         short_line: int | None = None,
         other_rulesets: Sequence[Ruleset] = (),
+        on_remark: OnRemark | None = None,
     ) -> None:
         self.session = SessionFacts(header=header, fork=header.is_fork, imported=header.is_import)
         self._report = report
@@ -274,7 +333,11 @@ class FactBuilder:
         self._outcome_source: ResultSource = source
         self._digests = digests
         self._short_line = short_line
-        self._sequence = _Sequence()
+        self.seq = 0
+        """Number of the row that was added last, the one that was next where it could not be read."""
+        self._on_remark = on_remark
+        self._unread: Container[bytes] = UNREAD_TYPES if on_remark is None else frozenset()
+        self._sequence = _Sequence(on_remark)
         self._queue: deque[Fact] = deque()
         self._inheriting = header.is_fork
         self._open: dict[int, _OpenCall] = {}
@@ -305,15 +368,18 @@ class FactBuilder:
         Raises:
             BadRowError: it is no record, or of a known type but not of its shape; it is not counted.
         """
-        row, seq = _accept(self._sequence, data)
+        self.seq = self._sequence.next
+        row, seq = _accept(self._sequence, data, self._unread)
         if seq is None:
             return
+        self.seq = seq
         self._leave_prefix_by_length(seq)
         event = read_event(row)
         self._report.rows += 1
         if event is None:
             if not is_known_type(row.type):
                 self._unknown_types[row.type] = self._unknown_types.get(row.type, 0) + 1
+                self._remark(UNKNOWN_EVENT, f"an event of the unknown type {row.type}, passed over")
         elif isinstance(event, UserMessage | AssistantMessage | ResultEvent) and not row.appended:
             pass
         else:
@@ -379,8 +445,10 @@ class FactBuilder:
             if self.session.imported:
                 self._reset(seq, row, "import")
             elif not self.session.fork:
+                self._remark(MARKER, "an inherited marker, though the header says that nothing is inherited")
                 self._note("an inherited marker in a log that says it inherits nothing")
         elif not self._inheriting:
+            self._remark(RESUME, "a process opened the session again here; the guard's state was cleared")
             self._reset(seq, row, "resume")
 
     def _reset(self, seq: int, row: Row, cause: Literal["human", "resume", "import"]) -> None:
@@ -549,14 +617,18 @@ class FactBuilder:
         key = _key(result)
         if result.message_id.startswith(_FORKED_CLOSER) or _follows(row, result, self._inherited):
             self._ignored_closers += 1
+            self._remark(INHERITED_RESULT, "a result of an inherited call, ignored")
         elif _error_code(result) == _NOT_STARTED:
             self.session.not_started += 1
         elif _follows(row, result, self._settled) or key in self._settled_keys:
             self._second_results += 1
+            self._remark(SECOND_RESULT, "a second result of a call, ignored")
         elif key in self._inherited_keys:
             self._ignored_closers += 1
+            self._remark(INHERITED_RESULT, "a result of an inherited call, ignored")
         else:
             self._orphans += 1
+            self._remark(ORPHAN, "a result without a call")
 
     # -- what is told at the end ---------------------------------------------------------------------------------
 
@@ -568,6 +640,10 @@ class FactBuilder:
             digest.update(b"\0")
             digest.update(text.encode("utf-8", "surrogatepass"))
         self.session.digests.append(digest.digest())
+
+    def _remark(self, kind: str, message: str) -> None:
+        if self._on_remark is not None and not (self._inheriting and kind in _OWN_REMARKS):
+            self._on_remark(kind, message, self.seq)
 
     def _note(self, note: str) -> None:
         if note not in self._report.notes:

@@ -20,7 +20,7 @@ READ_STATES: tuple[ReadState, ...] = (
 )
 
 _MOST_DEFECTS = 100
-"""Defects told one by one for a file; the rest are counted."""
+"""Defects (and remarks) told one by one for a file; the rest are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class ReadDefect:
     frame: int | None = None
     """0-based zstd frame."""
     lost_bytes: int = 0
+    seq: int | None = None
+    """Sequence number of the row: as written, or the one that was next where it cannot be read."""
 
     def place(self) -> str:
         """Return the place as text: `:812 (frame 7, byte 40213)`, as much of it as is known."""
@@ -66,6 +68,10 @@ class ReadReport:
     defects_untold: int = 0
     """Defects beyond the ones listed."""
     notes: list[str] = field(default_factory=list[str])
+    remarks: list[ReadDefect] = field(default_factory=list[ReadDefect])
+    """Where each thing the notes count stands; only of a close reading. Nothing is lost by them."""
+    remarks_untold: int = 0
+    """Remarks beyond the ones listed."""
 
     def add(self, defect: ReadDefect) -> None:
         """Record a defect; beyond the first hundred only their number and their loss."""
@@ -74,6 +80,13 @@ class ReadReport:
             self.defects.append(defect)
         else:
             self.defects_untold += 1
+
+    def remark(self, remark: ReadDefect) -> None:
+        """Record a remark; beyond the first hundred only their number."""
+        if len(self.remarks) < _MOST_DEFECTS:
+            self.remarks.append(remark)
+        else:
+            self.remarks_untold += 1
 
     @property
     def used(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from analysis.sessions.decode import NOTES, TORN, Limits, LineReader, Unreadable
+from analysis.sessions.decode import NOTES, TORN, Limits, Line, LineReader, Unreadable
 from analysis.sessions.facts import Fact, FactBuilder, MarkerScan, ResultSource, SessionFacts
 from analysis.sessions.find import SessionFile
 from analysis.sessions.header import NEWEST_VERSION, Header, HeaderError, parse_header
@@ -38,6 +38,7 @@ class SessionReader:
         short_line: count the lines of the model's own text, and those of at most that many characters.
         limits: bounds on what the file may take.
         on_bytes: told how many bytes were read.
+        closely: parse the rows nobody reads too, and remark where every oddity stands.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class SessionReader:
         short_line: int | None = None,
         limits: Limits = _DEFAULT_LIMITS,
         on_bytes: Callable[[int], None] | None = None,
+        closely: bool = False,
     ) -> None:
         self.file = file
         self.report = ReadReport(shown=file.shown, size=file.size)
@@ -62,6 +64,8 @@ class SessionReader:
         self.other_rulesets: tuple[Ruleset, ...] = ()
         """Further releases under which every call's outcome is decided in the same pass; set before reading."""
         self._limits = limits
+        self._closely = closely
+        self._current: Line | None = None
         self._lines = LineReader(file, limits=limits, on_bytes=on_bytes)
 
     def facts(self) -> Iterator[Fact]:
@@ -74,6 +78,8 @@ class SessionReader:
         try:
             for line in self._lines:
                 self.report.lines = line.number
+                if self._closely:
+                    self._current = line
                 if builder is None:
                     builder = self._begin(line.data, line.number, line.offset, line.frame)
                     if builder is None:
@@ -85,7 +91,9 @@ class SessionReader:
                     builder.add(line.data)
                 except BadRowError as error:
                     self.report.lost_rows += 1
-                    defect = ReadDefect("row", str(error), line.number, line.offset, line.frame, len(line.data))
+                    defect = ReadDefect(
+                        "row", str(error), line.number, line.offset, line.frame, len(line.data), builder.seq
+                    )
                     self.report.add(defect)
                 if line.number == own_part:
                     builder.end_prefix()
@@ -149,9 +157,15 @@ class SessionReader:
             digests=self._digests,
             short_line=self._short_line,
             other_rulesets=self.other_rulesets,
+            on_remark=self._remark if self._closely else None,
         )
         self.session = builder.session
         return builder
+
+    def _remark(self, kind: str, message: str, seq: int) -> None:
+        line = self._current
+        if line is not None:
+            self.report.remark(ReadDefect(kind, message, line.number, line.offset, line.frame, seq=seq))
 
     def _conclude(self, *, refused: bool) -> None:
         report = self.report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from analysis.documents import JsonObject, head
+from analysis.documents import JsonObject, head, settings_object
 from analysis.lint import dead_stages
 from analysis.sweep.corpus import Sweep
 from analysis.sweep.grid import SweepConfig
@@ -62,7 +62,7 @@ def _config(config: SweepConfig, row: ConfigMetrics, pareto: bool | None) -> Jso
     return {
         **_identity(config),
         "point": dict(config.point),
-        "settings": config.settings.as_config,
+        "settings": settings_object(config.settings),
         "metrics": dict(row.values),
         "reasons": dict(row.reasons),
         "events": dict(row.stages),

@@ -60,7 +60,8 @@ def _write_parquet(sweep: Sweep, file: BinaryIO) -> None:
     rows = flat_rows(sweep)
     types = {"int64": pa.int64(), "bool": pa.bool_(), "float64": pa.float64(), "string": pa.string()}
     schema = pa.schema([pa.field(name, types[_column(name)]) for name in rows[0]])
-    pq.write_table(pa.Table.from_pylist(_typed(rows), schema=schema), file)
+    with pq.ParquetWriter(file, schema) as writer:
+        writer.write_table(pa.Table.from_pylist(_typed(rows), schema=schema))
 
 
 def _typed(rows: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:

@@ -284,6 +284,60 @@ def test_nested_calls_are_calls_of_the_same_agent() -> None:
     assert (replay.calls, replay.tracked) == (7, 7)
 
 
+def test_edits_between_failing_tests_do_not_hide_the_failures() -> None:
+    log = LogWriter()
+    for number in range(9):
+        call = log.call(name="edit", arguments=json.dumps({"file_path": "a.py", "new_string": f"try {number}"}))
+        log.result(call)
+        log.bash("npm test", EXIT_1)
+    measure = "cmd:npm:npm test"
+    replay = replayed(log, plan())
+    assert told(replay) == [
+        (5, "fail-warn", measure, 3, 3, "allow"),
+        (11, "fail-gate", 'exact:bash:{"command":"npm test"}', 5, 5, "ask-declined"),
+        *((call, "fail-gate", 'exact:bash:{"command":"npm test"}', 5, 5, "deny") for call in (13, 15, 17)),
+    ]
+    assert replay.longest_streak == replay.peak == MeasureCount(measure, 9)
+    assert replay.near_miss(plan().settings) == {
+        "gate": 3,
+        "warn": 0,
+        "summarize": 2,
+        "fail-warn": 0,
+        "fail-gate": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("bash", '{"command":"make","timeoutMs":1000}', '{"timeoutMs":9, "command":"make"}'),
+        ("bash", '{"command":"make","description":"Build"}', '{"command":"make","run_in_background":true}'),
+        ("read", '{"path":"a","offset":1}', '{"offset":1.0,"path":"a"}'),
+        ("read", '{"path":"a","description":"x"}', '{"path":"a"}'),
+        ("read", "", "{}"),
+    ],
+)
+def test_calls_that_differ_in_nothing_that_matters_are_repeats(name: str, first: str, second: str) -> None:
+    log = LogWriter()
+    for arguments in (first, second):
+        log.result(log.call(name=name, arguments=arguments))
+    peak = replayed(log, plan()).peak
+    assert peak is not None
+    assert peak.count == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [('{"path":"a"}', '{"path":"b"}'), ('{"n":1}', '{"n":"1"}'), ('{"path":"a"}', '{"path":"a"')]
+)
+def test_calls_that_differ_in_what_matters_are_not(first: str, second: str) -> None:
+    log = LogWriter()
+    for arguments in (first, second):
+        log.result(log.call(name="read", arguments=arguments))
+    peak = replayed(log, plan()).peak
+    assert peak is not None
+    assert peak.count == 1
+
+
 # What reaches the engine
 
 

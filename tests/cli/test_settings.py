@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from breaker.ecmascript import canonical_json
+from cli.exits import Failed
+from cli.settings import load_settings
 from tests.analysis.logs import LogWriter
-from tests.cli.commands import Json, breaker, replay_document
+from tests.cli.commands import Json, breaker, raw_members, replay_document, vector_lines
 
 
 @pytest.fixture
@@ -192,3 +195,30 @@ def test_values_without_a_json_spelling_are_printed_as_javascript_writes_them(
 def test_each_ruleset_states_its_own_settings(corpus: Path, ruleset: str, keys: set[str]) -> None:
     given = settings(corpus, "--ruleset", ruleset)
     assert {key for key in given if "shellhttp" in key.lower() or key == "blockLocalHttp"} == keys
+
+
+def refusal(path: Path, release: str) -> str | None:
+    """Return why every command would refuse a settings file, None where it would not."""
+    try:
+        load_settings(path, None, release)
+    except Failed as failure:
+        return str(failure)
+    return None
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(("release", "count"), [("0.5.2", 76), ("0.8.7", 201)])
+def test_every_recorded_configuration_is_taken_or_refused_as_recorded(
+    shared: Path, tmp_path: Path, release: str, count: int
+) -> None:
+    given = [raw_members(line) for line in vector_lines(shared, release, "settings.jsonl")]
+    # What is no object reaches a host only: in a file it stands for no settings, or for a list of patches.
+    rows = [row for row in given if row["config"].startswith("{")]
+    differing: list[int] = []
+    for number, row in enumerate(rows, 1):
+        expected = json.loads(row["expect"])
+        fault = refusal(config(tmp_path, "settings.json", row["config"]), release)
+        if (fault is None) != expected["ok"] or (fault is not None and expected["names"] not in fault):
+            differing.append(number)
+    assert differing == []
+    assert len(rows) == count

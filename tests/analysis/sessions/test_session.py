@@ -68,6 +68,15 @@ def test_a_bad_line_among_ten_is_told_with_its_place(tmp_path: Path, log: LogWri
     assert defect.place() == f":3 (byte {offset})"
 
 
+def test_a_row_that_ran_into_a_half_written_one_is_told(tmp_path: Path, log: LogWriter) -> None:
+    lost = log.lines[3].replace(b", ", b",").replace(b": ", b":")
+    log.lines[3] = b'{"type":"turn/start","seq":3,"time":1,"data":{"tu' + lost
+    read = read_log(log.write(tmp_path))
+    assert rows_of(read) == ("partial", 4, 1, 6)
+    assert read.report.defects[0].line == 5
+    assert read.kinds == ["ok"]
+
+
 def test_a_bad_row_of_a_compressed_log_has_its_frame(tmp_path: Path, log: LogWriter) -> None:
     log.lines[1] = b"[1]"
     read = read_log(log.write(tmp_path, compressed=True))

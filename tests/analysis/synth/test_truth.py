@@ -71,6 +71,7 @@ def test_the_demo_holds_every_behaviour_once(demo: Mapping[str, SessionTruth]) -
         "text-rules",
         "write-out-probes",
         "odd-urls",
+        "same-step",
     ]
     assert len({session.id for session in demo.values()}) == len(demo)
     assert len({session.files[0].path.split("/")[0] for session in demo.values()}) == 4
@@ -307,7 +308,7 @@ def test_truth_is_written_beside_the_sessions(corpus: Corpora) -> None:
     out, truth = corpus("demo", 4, True)
     written = json.loads((out / "truth.json").read_text())
     assert written == json.loads(json.dumps(truth.to_json()))
-    assert written["totals"]["read"] == {"ok": 31, "torn": 1, "superseded": 1}
+    assert written["totals"]["read"] == {"ok": 32, "torn": 1, "superseded": 1}
     assert [setting["name"] for setting in written["settings"]] == [setting.name for setting in SETTINGS]
     strict = next(setting for setting in written["settings"] if setting["name"] == "strict")
     assert strict["set"]["failLimit"] == 3
@@ -370,3 +371,10 @@ def test_a_reset_clears_everything() -> None:
     seen = observe_plan(calls, halves, replace(SETTINGS[0], fail_warn_at=None))
     assert seen.events == ()
     assert seen.longest_streak == Extreme("exact:x", 4)
+
+
+def test_three_same_calls_of_one_step_reach_no_stage_of_the_breaker(demo: Mapping[str, SessionTruth]) -> None:
+    session = demo["same-step"]
+    assert session.calls == 3
+    assert _stages(session) == []
+    assert session.observed["default"].peak == Extreme('exact:read:{"path":"docs/plan.md"}', 3)

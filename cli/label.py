@@ -1,0 +1,88 @@
+"""`breaker label`: help with saying which sessions are good and which are stuck."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.corpus_options import CorpusOptions, corpus_command, judge, require_sessions
+from cli.exits import USAGE, Failed, warn
+
+if TYPE_CHECKING:
+    from analysis.suggest import Suggestions
+
+__all__ = ["app", "suggest"]
+
+app = typer.Typer(help="Help with saying which sessions are good and which are stuck.", no_args_is_help=True)
+
+_DEFAULT_LONG_TURN = 100
+
+
+class SuggestFormat(StrEnum):
+    """How the proposals are printed."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def suggest(
+    options: CorpusOptions,
+    long_turn: Annotated[
+        int, typer.Option("--long-turn", min=1, help="Calls from which on a turn is very long.")
+    ] = _DEFAULT_LONG_TURN,
+    output: Annotated[
+        SuggestFormat,
+        typer.Option("--format", help="A table; a labels file whose lines are comments until confirmed; JSON."),
+    ] = SuggestFormat.table,
+) -> int:
+    """Propose labels from simple signs, for a person to confirm. Nothing is labelled.
+
+    stuck: the session ended in an error or with a call that has no result, or has a very long turn. good: its last
+    call succeeded and the model closed with an answer. Sessions that carry a label, or show signs of both, are left out.
+    """
+    from analysis.labels import LabelConflict
+    from analysis.sessions.find import PathMissing
+    from analysis.suggest import suggest_labels
+    from cli.progress import byte_progress
+
+    labels, period = options.label_rules(), options.period()
+    with byte_progress("reading sessions") as progress:
+        try:
+            found = suggest_labels(options.roots, labels=labels, period=period, long_turn=long_turn, progress=progress)
+        except (PathMissing, LabelConflict) as error:
+            raise Failed(USAGE, str(error)) from None
+    for message in found.corpus.warnings:
+        warn(message)
+    require_sessions(found.corpus)
+    code = judge(found.corpus, strict=options.strict)
+    _print(found, output)
+    return code
+
+
+def _print(found: Suggestions, output: SuggestFormat) -> None:
+    from analysis.suggest import proposals_csv
+
+    if output is SuggestFormat.csv:
+        sys.stdout.write(proposals_csv(found))
+    elif output is SuggestFormat.json:
+        from cli.jsonlines import print_json
+
+        proposals = [
+            {"session": one.session_id, "path": one.path, "label": one.label, "signs": list(one.signs)}
+            for one in found.proposals
+        ]
+        counts = {"proposals": proposals, "labelled": found.labelled, "unsigned": found.unsigned}
+        print_json({"schema": "breaker/label-suggest/1", "long_turn": found.long_turn, **counts})
+    else:
+        from cli.tables import print_rows
+
+        rows = [(one.session_id, one.label, "; ".join(one.signs)) for one in found.proposals]
+        print_rows(("session", "proposed", "signs"), rows)
+        print(
+            f"{len(rows)} proposals; {found.labelled} sessions carry a label, {found.unsigned} show no sign or signs of both"
+        )
+        print("nothing is labelled: --format csv gives a labels file in which each line waits to be confirmed")
