@@ -64,9 +64,9 @@ class _TolerantLoader(yaml.SafeLoader):
 def load_config(path: Path) -> dict[str, object]:
     """Read the guard's settings out of a file, by its suffix: `.toml`, `.json`, `.yml` or `.yaml`.
 
-    Settings stand at the top level or under a table `settings`; in a `pyproject.toml` the same under `tool.breaker`. A YAML list is taken as a `cordis.patch.yml`: the
-    settings are the `config` of the guard's row, the last one where there are several. TOML has no null; there the
-    text `"null"` stands for it.
+    Settings stand at the top level or under a table `settings`; in a `pyproject.toml` the same under `tool.breaker`.
+    A YAML list is taken as a `cordis.patch.yml`: the settings are the `config` of the guard's row, the last one where
+    there are several. TOML has no null; there the text `"null"` stands for it.
 
     Raises:
         ConfigError: the file cannot be read or does not parse (with its line), or holds no settings.
@@ -91,7 +91,7 @@ def load_config(path: Path) -> dict[str, object]:
 
 
 def _project_table(document: dict[str, object]) -> dict[str, object]:
-    """Return what a `pyproject.toml` says of the guard; without a table `check` of its own it is all about the check."""
+    """Return what a `pyproject.toml` says of the guard; without a table `check` all of it is about the check."""
     table: object = document
     for name in _PROJECT_TABLE:
         table = cast("Mapping[str, object]", table).get(name) if isinstance(table, Mapping) else None

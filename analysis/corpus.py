@@ -309,6 +309,7 @@ def _read(
     file = candidate.file
     if file.superseded_by is not None:
         candidate.report.state = "superseded"
+        candidate.report.counts_instead = file.superseded_by
         candidate.report.notes.append(f"an older generation; {file.superseded_by} counts")
         return
     session_id = candidate.header.session_id if candidate.header is not None else None
@@ -369,6 +370,7 @@ def _set_aside_copies(candidates: Sequence[_Candidate]) -> None:
                 continue
             candidate.row = None
             candidate.report.state = "duplicate"
+            candidate.report.counts_instead = original.file.shown
             candidate.report.notes.append(f"the same session as {original.file.shown}, which counts")
         if len(kept) > 1:
             for candidate in kept:

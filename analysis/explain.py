@@ -22,6 +22,7 @@ from analysis.replay import (
     decide,
     session_run,
 )
+from analysis.sessions.decode import Limits
 from analysis.sessions.facts import CallFact, Fact, SessionFacts, SettleFact, TurnFact
 from analysis.sessions.find import SessionFile, find_sessions
 from analysis.sessions.report import ReadReport
@@ -49,6 +50,7 @@ __all__ = [
 ]
 
 _NEAR = 3
+_DEFAULT_LIMITS = Limits()
 MARKS: dict[str, str] = {
     "ok": ".",
     "failed": "x",
@@ -233,14 +235,16 @@ def find_session(name: str, paths: Sequence[Path]) -> SessionFile:
 # -- the call ----------------------------------------------------------------------------------------------------------
 
 
-def explain_session(file: SessionFile, plan: ReplayPlan, target: Target) -> Explanation:
+def explain_session(
+    file: SessionFile, plan: ReplayPlan, target: Target, limits: Limits = _DEFAULT_LIMITS
+) -> Explanation:
     """Replay a session and take one of its decisions apart.
 
     Raises:
         ExplainError: nothing in the file can be used, or the call asked about is not there.
     """
     others = [ruleset for ruleset in RULESETS.values() if ruleset.name != plan.ruleset.name]
-    reader = SessionReader(file, plan.ruleset, source=plan.result_source)
+    reader = SessionReader(file, plan.ruleset, source=plan.result_source, limits=limits)
     reader.other_rulesets = tuple(others)
     facts = [replace(fact, content=()) if isinstance(fact, SettleFact) else fact for fact in reader.facts()]
     session = reader.session

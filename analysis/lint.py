@@ -286,7 +286,7 @@ def _aliases(settings: Settings, ruleset: Ruleset) -> list[Finding]:
         if address is not None and address.host == alias:
             continue
         seen = "no URL has that host" if address is None else f"such a host is looked up as `{address.host}`"
-        remedy = "take it out" if address is None else f"write `{address.host}`"
+        remedy = "take it out" if address is None or address.host == target else f"write `{address.host}`"
         if released:
             remedy += " (a released default: harmless)"
         found.append(Finding(severity, "alias-never-matches", key, (), f"it never matches: {seen}", remedy))

@@ -13,6 +13,7 @@ from analysis.corpus import CorpusReplay, Period, replay_corpus
 from analysis.labels import Label, LabelRules
 from analysis.progress import NO_PROGRESS, Progress
 from analysis.replay import ReplayPlan, SessionReplay
+from analysis.sessions.decode import Limits
 from analysis.sessions.facts import CallFact, MessageFact, SettleFact
 from analysis.sessions.session import SessionReader
 
@@ -22,6 +23,7 @@ LONG_TURN = 100
 """Calls in one turn from which on it is very long, unless said otherwise."""
 
 _NO_LABELS = LabelRules()
+_DEFAULT_LIMITS = Limits()
 _NOT_CONFIRMED = "# "
 
 
@@ -92,7 +94,7 @@ def _told(signs: SessionSigns, long_turn: int) -> tuple[list[str], list[str]]:
     """Return the signs for `stuck` and the signs for `good`."""
     stuck: list[str] = []
     if signs.open_calls:
-        stuck.append(f"ended with {signs.open_calls} calls without a result")
+        stuck.append(f"ended with calls that have no result: {signs.open_calls}")
     elif signs.last_call_failed:
         stuck.append("ended in an error: the last call failed")
     if signs.busiest_turn >= long_turn:
@@ -103,16 +105,18 @@ def _told(signs: SessionSigns, long_turn: int) -> tuple[list[str], list[str]]:
 
 def suggest_labels(
     paths: Sequence[Path],
+    plan: ReplayPlan,
     *,
     labels: LabelRules = _NO_LABELS,
     period: Period | None = None,
     long_turn: int = LONG_TURN,
+    limits: Limits = _DEFAULT_LIMITS,
     progress: Progress = NO_PROGRESS,
 ) -> Suggestions:
     """Propose a label for every session that has none and shows signs of one kind only.
 
     `stuck`: it ended in an error or with an open call, or has a very long turn. `good`: its last call succeeded and the
-    model closed with an answer. A session with signs of both gets no proposal.
+    model closed with an answer. A session with signs of both gets no proposal. The plan's ruleset says what failed.
 
     Raises:
         PathMissing: a given path does not exist.
@@ -127,7 +131,7 @@ def suggest_labels(
         watched[reader.file.shown] = signs
         return SessionReplay(turns=reader.session.turns, calls=reader.session.calls)
 
-    corpus = replay_corpus(paths, ReplayPlan(), labels=labels, period=period, progress=progress, replayer=take)
+    corpus = replay_corpus(paths, plan, labels=labels, period=period, limits=limits, progress=progress, replayer=take)
     proposals: list[Proposal] = []
     labelled = unsigned = 0
     for row in corpus.sessions:

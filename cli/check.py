@@ -85,6 +85,9 @@ def check(
     try:
         loaded, plan = load(config, settings=settings, sets=sets, ruleset=ruleset, baseline=baseline, strict=strict)
         checker = Checker(loaded, plan, day, paths)
+        for one in reports:
+            if one.file is not None:
+                checker.refuse_overwriting(one.file)
         with byte_progress("checking sessions") as progress:
             verdict = checker.run(changed_since, progress)
     except CheckError as error:

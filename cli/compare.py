@@ -104,7 +104,12 @@ def _again(options: CorpusOptions, plan: ReplayPlan) -> CorpusReplay:
 
     with byte_progress("reading sessions for the second side") as progress:
         return replay_corpus(
-            options.roots, plan, labels=options.label_rules(), period=options.period(), progress=progress
+            options.roots,
+            plan,
+            labels=options.label_rules(),
+            period=options.period(),
+            limits=options.limits(),
+            progress=progress,
         )
 
 

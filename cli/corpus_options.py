@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import wraps
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from analysis.corpus import CorpusReplay, Observation, Period
     from analysis.labels import LabelRules
     from analysis.replay import ReplayPlan
+    from analysis.sessions.decode import Limits
 
 __all__ = [
     "CorpusOptions",
@@ -38,6 +40,11 @@ __all__ = [
 ]
 
 Result = TypeVar("Result")
+
+DEFAULT_MAX_LINE = "256MiB"
+DEFAULT_MAX_EXPANDED = "64GiB"
+_SIZE = re.compile(r"([0-9]{1,12})(B|KiB|MiB|GiB)?", re.ASCII)
+_UNITS = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 class PolicyName(StrEnum):
@@ -119,6 +126,16 @@ class CorpusOptions:
             help="Classify results rebuilt from the log, or only from what the published measurements used (log).",
         ),
     ] = ResultSourceName.rebuilt
+    max_line: Annotated[
+        str,
+        typer.Option("--max-line", metavar="SIZE", help="Longest line read; a longer one is left out and reported."),
+    ] = DEFAULT_MAX_LINE
+    max_expanded: Annotated[
+        str,
+        typer.Option(
+            "--max-expanded", metavar="SIZE", help="Most text read of one file; it is reported where more was there."
+        ),
+    ] = DEFAULT_MAX_EXPANDED
 
     @property
     def roots(self) -> list[Path]:
@@ -174,6 +191,18 @@ class CorpusOptions:
             return None
         return Period(since=_epoch("--since", self.since), until=_epoch("--until", self.until))
 
+    def limits(self) -> Limits:
+        """Return the bounds on what one file may take.
+
+        Raises:
+            Failed: a size is none.
+        """
+        from analysis.sessions.decode import Limits
+
+        return Limits(
+            max_line=_size("--max-line", self.max_line), max_expanded=_size("--max-expanded", self.max_expanded)
+        )
+
     def replay(self, plan: ReplayPlan, observation: Observation | None = None) -> CorpusReplay:
         """Replay the sessions asked for, with a progress bar where somebody looks, and tell the corpus' warnings.
 
@@ -191,6 +220,7 @@ class CorpusOptions:
 
         label_rules = self.label_rules()
         period = self.period()
+        limits = self.limits()
         with byte_progress("reading sessions") as progress:
             try:
                 corpus = replay_corpus(
@@ -198,6 +228,7 @@ class CorpusOptions:
                     plan,
                     labels=label_rules,
                     period=period,
+                    limits=limits,
                     progress=progress,
                     observation=observation,
                 )
@@ -208,9 +239,14 @@ class CorpusOptions:
         return corpus
 
 
-def corpus_command(verb: Callable[..., Result]) -> Callable[..., Result]:
-    """Give a verb the parameters of `CorpusOptions` on its command line; it gets them as its first argument."""
-    shared = {field.name: field.default for field in fields(CorpusOptions)}
+def corpus_command(verb: Callable[..., Result], *, without: Collection[str] = ()) -> Callable[..., Result]:
+    """Give a verb the parameters of `CorpusOptions` on its command line; it gets them as its first argument.
+
+    Args:
+        verb: what the command does.
+        without: the parameters that would do nothing for it; they keep their defaults.
+    """
+    shared = {field.name: field.default for field in fields(CorpusOptions) if field.name not in without}
     hints = get_type_hints(CorpusOptions, include_extras=True)
     own_hints = get_type_hints(verb, include_extras=True)
     _, *own = inspect.signature(verb).parameters.values()
@@ -282,6 +318,13 @@ def _default_root() -> Path:
     from analysis.sessions.find import default_root
 
     return default_root(os.environ, Path.home())
+
+
+def _size(option: str, text: str) -> int:
+    match = _SIZE.fullmatch(text)
+    if match is None or not int(match[1]):
+        raise Failed(USAGE, f"{option} {text}: not a size (a whole number, with KiB, MiB or GiB for more than bytes)")
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def _epoch(option: str, text: str | None) -> float | None:

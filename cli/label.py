@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +19,12 @@ __all__ = ["app", "suggest"]
 
 app = typer.Typer(help="Help with saying which sessions are good and which are stuck.", no_args_is_help=True)
 
+
+@app.callback()
+def label() -> None:
+    """Help with saying which sessions are good and which are stuck."""
+
+
 _DEFAULT_LONG_TURN = 100
 
 
@@ -29,6 +36,8 @@ class SuggestFormat(StrEnum):
     json = "json"
 
 
+@app.command("suggest")
+@partial(corpus_command, without=("config", "sets", "policy", "shell_http", "machine"))
 def suggest(
     options: CorpusOptions,
     long_turn: Annotated[
@@ -42,17 +51,27 @@ def suggest(
     """Propose labels from simple signs, for a person to confirm. Nothing is labelled.
 
     stuck: the session ended in an error or with a call that has no result, or has a very long turn. good: its last
-    call succeeded and the model closed with an answer. Sessions that carry a label, or show signs of both, are left out.
+    call succeeded and the model closed with an answer. Sessions that carry a label, or show signs of both, are left
+    out.
     """
     from analysis.labels import LabelConflict
     from analysis.sessions.find import PathMissing
     from analysis.suggest import suggest_labels
     from cli.progress import byte_progress
 
-    labels, period = options.label_rules(), options.period()
+    plan, labels, period = options.plan(), options.label_rules(), options.period()
+    limits = options.limits()
     with byte_progress("reading sessions") as progress:
         try:
-            found = suggest_labels(options.roots, labels=labels, period=period, long_turn=long_turn, progress=progress)
+            found = suggest_labels(
+                options.roots,
+                plan,
+                labels=labels,
+                period=period,
+                long_turn=long_turn,
+                limits=limits,
+                progress=progress,
+            )
         except (PathMissing, LabelConflict) as error:
             raise Failed(USAGE, str(error)) from None
     for message in found.corpus.warnings:
@@ -82,7 +101,6 @@ def _print(found: Suggestions, output: SuggestFormat) -> None:
 
         rows = [(one.session_id, one.label, "; ".join(one.signs)) for one in found.proposals]
         print_rows(("session", "proposed", "signs"), rows)
-        print(
-            f"{len(rows)} proposals; {found.labelled} sessions carry a label, {found.unsigned} show no sign or signs of both"
-        )
+        left_out = f"{found.labelled} sessions carry a label, {found.unsigned} show no sign or signs of both"
+        print(f"{len(rows)} proposals; {left_out}")
         print("nothing is labelled: --format csv gives a labels file in which each line waits to be confirmed")

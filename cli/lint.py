@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -36,15 +37,13 @@ class SeverityName(StrEnum):
     error = "error"
 
 
-@corpus_command
+@partial(corpus_command, without=("label", "labels"))
 def lint(
     options: CorpusOptions,
     fail_on: Annotated[
         SeverityName | None, typer.Option("--fail-on", help="Exit 1 if there is a finding as bad as this, or worse.")
     ] = None,
-    output: Annotated[
-        LintFormat, typer.Option("--format", help="A table, or one JSON document.")
-    ] = LintFormat.table,
+    output: Annotated[LintFormat, typer.Option("--format", help="A table, or one JSON document.")] = LintFormat.table,
 ) -> int:
     """Look through settings for stages that cannot speak, caps beyond reach, and values that do not hold.
 

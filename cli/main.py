@@ -16,9 +16,12 @@ from cli import (
     compare,
     demo,
     detectors,
+    explain,
     export,
     guard,
     histogram,
+    label,
+    lint,
     measure,
     replay,
     report,
@@ -44,6 +47,9 @@ app = typer.Typer(
 )
 app.command("replay")(replay.replay)
 app.command("sweep")(sweep.sweep)
+app.command("lint")(lint.lint)
+app.command("explain")(explain.explain)
+app.add_typer(label.app, name="label")
 app.command("export")(export.export)
 app.command("histogram")(histogram.histogram)
 app.command("report")(report.report)

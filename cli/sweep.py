@@ -141,11 +141,17 @@ def _sweep(options: CorpusOptions, plan: SweepPlan, base_plan: ReplayPlan) -> Sw
     from analysis.sweep import sweep_corpus
     from cli.progress import byte_progress
 
-    labels = options.label_rules()
+    labels, limits = options.label_rules(), options.limits()
     with byte_progress("reading sessions") as progress:
         try:
             result = sweep_corpus(
-                options.roots, plan, base_plan, labels=labels, period=options.period(), progress=progress
+                options.roots,
+                plan,
+                base_plan,
+                labels=labels,
+                period=options.period(),
+                limits=limits,
+                progress=progress,
             )
         except (PathMissing, LabelConflict) as error:
             raise Failed(USAGE, str(error)) from None

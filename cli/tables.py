@@ -47,7 +47,7 @@ def print_markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> No
     print("\n".join(markdown_lines(headings, rows)))
 
 
-_MARKDOWN_ACTS = frozenset("\\`*_{}[]<>#|~&!")
+_MARKDOWN_ACTS = frozenset("\\`*_{}[]<>|~&")
 
 
 def _markdown_row(cells: Iterable[str]) -> str:

@@ -50,6 +50,7 @@ class Approval:
             message = f"{shown(config.path)}: `baseline` is false: there is none to write"
             raise CheckError(message)
         checker = Checker(replace(config, baseline=None), plan, date.max, paths)
+        checker.refuse_overwriting(config.baseline)
         corpus = checker.replay(progress=progress)
         baseline = baseline_of(corpus)
         notes = checker.notes(corpus)

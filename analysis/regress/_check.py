@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Literal
 
 from analysis.corpus import CorpusReplay, SessionRow, replay_corpus
@@ -39,6 +41,8 @@ Outcome = Literal["passed", "failed", "unreadable", "not-enough"]
 
 MOST_PLACES = 10
 """Places told for one limit; the rest are counted."""
+
+_FINE_UNUSED = frozenset({"duplicate", "superseded"})
 
 _WAIVABLE: frozenset[Rule] = frozenset(
     {
@@ -182,6 +186,18 @@ class Checker:
             )
             raise CheckError(message)
 
+    def refuse_overwriting(self, path: Path) -> None:
+        """Refuse to write over what the check reads.
+
+        Raises:
+            CheckError: the file is one of its logs, or its configuration.
+        """
+        target = os.path.realpath(path)
+        logs = (file.path for unit in self.selection.units for file in unit.files)
+        if any(os.path.realpath(read) == target for read in (*logs, *self.config.files)):
+            message = f"{shown(path)}: is read by the check and is not written over"
+            raise CheckError(message)
+
     # -- replays -------------------------------------------------------------------------------------------------
 
     def counts(self, session: KnownSession) -> bool:
@@ -294,13 +310,26 @@ class Checker:
         known = any(self.counts(session) for session in self.selection.sessions)
         if corpus.reports and not any(report.used for report in corpus.reports):
             shortages.append(Shortage("unreadable", _unreadable_text(corpus.reports, partial=partial)))
-        elif known and not corpus.sessions and not partial:
+        else:
+            shortages += self._unreadable_roots(corpus.reports)
+        if known and not corpus.sessions and not partial and not shortages:
             shortages.append(Shortage("not-enough", "no session that counts could be read"))
         if self.config.strict and not corpus.spotless:
             faults = [report for report in corpus.reports if report.state not in {"ok", "superseded"}]
             told = f": {faults[0].shown} is {faults[0].state}" if faults else f": {corpus.problems[0].shown}"
             number = len(faults) + len(corpus.problems)
             shortages.append(Shortage("unreadable", f"strict: {number} of {len(corpus.reports)} logs not ok{told}"))
+        return shortages
+
+    def _unreadable_roots(self, reports: Sequence[ReadReport]) -> list[Shortage]:
+        """Say which of the paths lead to logs none of which can be read: a path mistyped, or a folder lost."""
+        by_log = {report.shown: report for report in reports}
+        shortages: list[Shortage] = []
+        for text, logs in self.selection.logs.items():
+            read = [by_log[log] for log in sorted(logs) if log in by_log]
+            if read and len(read) == len(logs) and not any(one.used or one.state in _FINE_UNUSED for one in read):
+                message = f"nothing in {text} could be read: {read[0].shown} is {read[0].state}"
+                shortages.append(Shortage("unreadable", message))
         return shortages
 
     def judge_session(self, row: SessionRow, key: str, waived: _Waived | None = None) -> SessionResult:
@@ -631,7 +660,8 @@ def _event_text(event: ReplayEvent) -> str:
 
 def _missing_text(number: Number) -> str:
     if number.label is not None:
-        return f"no session is labelled {number.label}"
+        caught = " or none was caught" if number.kind == "amount" else ""
+        return f"no session is labelled {number.label}{caught}"
     return "no call that succeeded or failed" if number.kind == "rate" else "no sessions"
 
 

@@ -143,9 +143,8 @@ def _is_gate(event: ReplayEvent) -> bool:
     return event.stage in GATES
 
 
-def _is_any(event: ReplayEvent) -> bool:
-    del event
-    return True
+def _is_touch(event: ReplayEvent) -> bool:
+    return event.stage in MESSAGES or event.stage in GATES
 
 
 def _outcome(kind: OutcomeKind) -> Share:
@@ -182,12 +181,12 @@ def _p95_messages(view: View) -> Fraction | None:
 
 
 def _lead(one: SessionView) -> int:
-    """Count the calls left after the first event."""
-    return one.row.replay.calls - min(event.call for event in one.events) - 1
+    """Count the calls left after the first message or gate."""
+    return one.row.replay.calls - min(event.call for event in one.events if _is_touch(event)) - 1
 
 
 def _lead_calls_median(view: View) -> Fraction | None:
-    leads = sorted(_lead(one) for one in view.sessions if one.row.label == "stuck" and one.events)
+    leads = sorted(_lead(one) for one in view.sessions if one.row.label == "stuck" and any(map(_is_touch, one.events)))
     if not leads:
         return None
     middle = len(leads) // 2
@@ -220,9 +219,9 @@ def _simple() -> list[Number]:
         _sessions("sessions_gated", _is_gate),
         _sessions("sessions_warned", _is_message),
         _events("gate_calls", _is_gate),
-        _sessions("good_touched", _is_any, "good"),
+        _sessions("good_touched", _is_touch, "good"),
         _sessions("good_gated", _is_gate, "good"),
-        _sessions("stuck_caught", _is_any, "stuck"),
+        _sessions("stuck_caught", _is_touch, "stuck"),
         _sessions("stuck_gated", _is_gate, "stuck"),
         Number("lead_calls_median", "amount", _lead_calls_median, label="stuck"),
         _sum("sessions", _one),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from glob import has_magic
 from pathlib import Path
@@ -59,6 +59,8 @@ class Selection:
     roots: tuple[Path, ...]
     unmatched: tuple[str, ...]
     """Globs and folders, as written, without a session."""
+    logs: Mapping[str, frozenset[str]]
+    """By what was written: the logs it leads to."""
     units: tuple[Unit, ...]
     order: tuple[str, ...]
     """Every log, in the order it was found."""
@@ -87,12 +89,11 @@ def select(config: CheckConfig, paths: Sequence[str] | None) -> Selection:
         message = f"{shown(config.path)}: no sessions: name them in `sessions`, or on the command line"
         raise CheckError(message)
     roots: list[Path] = []
-    unmatched: list[str] = []
+    logs: dict[str, frozenset[str]] = {}
     for text in written:
         found = _expand(text, folder)
         try:
-            if not found or not find_sessions(found).files:
-                unmatched.append(text)
+            logs[text] = frozenset(file.shown for file in find_sessions(found).files) if found else frozenset()
         except PathMissing as error:
             raise CheckError(str(error)) from None
         roots += found
@@ -104,7 +105,8 @@ def select(config: CheckConfig, paths: Sequence[str] | None) -> Selection:
         raise CheckError(str(error)) from None
     return Selection(
         roots=tuple(roots),
-        unmatched=tuple(unmatched),
+        unmatched=tuple(text for text, files in logs.items() if not files),
+        logs=logs,
         units=units,
         order=tuple(file.shown for file in search.files),
         problems=search.problems,

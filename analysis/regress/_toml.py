@@ -21,6 +21,7 @@ _TABLE = re.compile(rf"\s*\[\s*({_DOTTED})\s*\]")
 _TABLES = re.compile(rf"\s*\[\[\s*({_DOTTED})\s*\]\]")
 _KEY = re.compile(rf"\s*({_DOTTED})\s*=")
 _PARTS = re.compile(_PART)
+_AT_END = " (at end of document)"
 _PLACE = re.compile(r"^(.*) \(at line (\d+), column (\d+)\)$", re.DOTALL)
 
 
@@ -66,7 +67,10 @@ def read_toml(path: Path) -> TomlFile:
         raise CheckError(message) from None
     except (ValueError, ArithmeticError) as error:
         placed = _PLACE.match(str(error))
-        if placed is None:
+        said = str(error).removesuffix(_AT_END)
+        if said != str(error):
+            message = f"{shown(path)}:{text.rstrip().count(chr(10)) + 1}: not TOML: {said} (at the end)"
+        elif placed is None:
             message = f"{shown(path)}: not TOML: {error}"
         else:
             message = f"{shown(path)}:{placed[2]}: not TOML: {placed[1]} (column {placed[3]})"

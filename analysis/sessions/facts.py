@@ -445,8 +445,9 @@ class FactBuilder:
             if self.session.imported:
                 self._reset(seq, row, "import")
             elif not self.session.fork:
-                self._remark(MARKER, "an inherited marker, though the header says that nothing is inherited")
-                self._note("an inherited marker in a log that says it inherits nothing")
+                if self._on_remark is None:
+                    self._note("an inherited marker in a log that says it inherits nothing")
+                self._remark(MARKER, "an inherited marker in a log that says it inherits nothing")
         elif not self._inheriting:
             self._remark(RESUME, "a process opened the session again here; the guard's state was cleared")
             self._reset(seq, row, "resume")
@@ -650,6 +651,13 @@ class FactBuilder:
             self._report.notes.append(note)
 
     def _write_notes(self) -> None:
+        if self._on_remark is None:
+            self._write_counts()
+        if self.session.imported:
+            self._note("imported history: no parent file, all of it counts")
+
+    def _write_counts(self) -> None:
+        """Sum up in notes what a close reading remarks one by one."""
         sequence = self._sequence
         counted = (
             (sequence.jumps, "gap in the sequence numbers", "gaps in the sequence numbers"),
@@ -670,8 +678,6 @@ class FactBuilder:
             total = sum(self._unknown_types.values())
             kinds = ", ".join(sorted(self._unknown_types)[:5])
             self._note(f"{total} unknown event{'s' if total > 1 else ''}, passed over ({kinds})")
-        if self.session.imported:
-            self._note("imported history: no parent file, all of it counts")
 
 
 def _error_code(result: ResultEvent) -> object:

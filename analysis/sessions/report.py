@@ -20,7 +20,7 @@ READ_STATES: tuple[ReadState, ...] = (
 )
 
 _MOST_DEFECTS = 100
-"""Defects (and remarks) told one by one for a file; the rest are counted."""
+"""Defects (and remarks of a kind) told one by one for a file; the rest are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,11 @@ class ReadReport:
     """Defects beyond the ones listed."""
     notes: list[str] = field(default_factory=list[str])
     remarks: list[ReadDefect] = field(default_factory=list[ReadDefect])
-    """Where each thing the notes count stands; only of a close reading. Nothing is lost by them."""
-    remarks_untold: int = 0
-    """Remarks beyond the ones listed."""
+    """What else a close reading saw, with its place: it stands here in place of the notes. Nothing is lost by it."""
+    remark_counts: dict[str, int] = field(default_factory=dict[str, int])
+    """How many there are of each kind, the ones beyond the listed too."""
+    counts_instead: str | None = None
+    """The file that counts where this one is a copy or an older generation."""
 
     def add(self, defect: ReadDefect) -> None:
         """Record a defect; beyond the first hundred only their number and their loss."""
@@ -82,11 +84,11 @@ class ReadReport:
             self.defects_untold += 1
 
     def remark(self, remark: ReadDefect) -> None:
-        """Record a remark; beyond the first hundred only their number."""
-        if len(self.remarks) < _MOST_DEFECTS:
+        """Record a remark; of a kind the first hundred are listed."""
+        count = self.remark_counts.get(remark.kind, 0) + 1
+        self.remark_counts[remark.kind] = count
+        if count <= _MOST_DEFECTS:
             self.remarks.append(remark)
-        else:
-            self.remarks_untold += 1
 
     @property
     def used(self) -> bool:

@@ -173,7 +173,10 @@ class SessionReader:
         torn = lost = False
         for defect in self._lines.defects:
             if defect.kind in NOTES:
-                report.notes.append(defect.message)
+                if self._closely:
+                    report.remark(ReadDefect(defect.kind, defect.message, defect.line, defect.byte, defect.frame))
+                else:
+                    report.notes.append(defect.message)
                 continue
             torn = torn or defect.kind == TORN
             lost = lost or defect.kind != TORN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -262,7 +263,6 @@ class SessionCollector:
         )
         if outcome.kind != "open":
             self._unsettled.add(fact.index)
-        self._seal_when_large()
 
     def on_settle(self, fact: SettleFact, measured: MeasuredCall | None, streaks: Mapping[str, int]) -> None:
         """Take a call's result."""
@@ -274,6 +274,7 @@ class SessionCollector:
             self._unsettled.discard(call.index)
             rows.change(call.index, "seconds", _seconds(call.time, fact.time))
             rows.change(call.index, "result_length", len(fact.text))
+        self._seal_when_large()
         if measured is None:
             return
         failure = call.outcome.failure
@@ -490,12 +491,13 @@ class TablesObservation:
         self.short_line: int | None = short_line
         self._wanted = frozenset(wanted)
         self._spool = SpooledTemporaryFile[bytes](max_size=_SPOOL_MEMORY)
+        self._closing = weakref.finalize(self, self._spool.close)
         self._kept: dict[str, _Kept] = {}
         self._schemas = {name: _Rows(table_named(name)).schema for name in _GATHERED} | {"histogram": _BINS}
 
     def close(self) -> None:
-        """Let go of the rows."""
-        self._spool.close()
+        """Let go of the rows; done when nobody holds this any more, too."""
+        self._closing()
 
     def observer(self) -> SessionCollector:
         """Return what gathers the next session's rows."""

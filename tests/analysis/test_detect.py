@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -342,7 +343,8 @@ OUTCOMES = st.sampled_from(
         OPEN,
     ]
 )
-SETTINGS = st.fixed_dictionaries(
+LIMITS: st.SearchStrategy[int | None] = st.none() | st.integers(2, 6)
+SETTINGS: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
     {
         "window": st.integers(4, 8),
         "warnAt": st.integers(0, 5),
@@ -350,7 +352,7 @@ SETTINGS = st.fixed_dictionaries(
         "failWarnAt": st.integers(0, 4),
         "failLimit": st.none() | st.integers(2, 4),
         "onLimit": st.sampled_from(["ask", "deny"]),
-        "limits": st.fixed_dictionaries({kind: st.none() | st.integers(2, 6) for kind in ("exact", "host", "cmd")}),
+        "limits": st.fixed_dictionaries({"exact": LIMITS, "host": LIMITS, "cmd": LIMITS}),
     }
 )
 
@@ -362,8 +364,7 @@ def sessions(draw: st.DrawFn) -> list[Fact]:
     calls = 0
     for batch in draw(st.lists(st.lists(st.tuples(CALLS, OUTCOMES), max_size=4), max_size=12)):
         if draw(st.integers(0, 5)) == 0:
-            cause = draw(st.sampled_from(["human", "resume"]))
-            facts.append(TurnFact(len(facts), None, cause, 1))
+            facts.append(TurnFact(len(facts), None, "human" if draw(st.booleans()) else "resume", 1))
         made: list[CallFact] = []
         for call, outcome in batch:
             fact = CallFact(calls, len(facts), None, 1, 1, 1, call, None, f"c{calls}", nested=False, outcome=outcome)
@@ -371,7 +372,7 @@ def sessions(draw: st.DrawFn) -> list[Fact]:
             made.append(fact)
             facts.append(fact)
         facts += [
-            SettleFact(fact, len(facts), None, is_error=False, text="")
+            SettleFact(fact, len(facts), None, is_error=False, content=())
             for fact in draw(st.permutations(made))
             if fact.outcome.kind != "open"
         ]
@@ -591,7 +592,8 @@ def third_party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     (site / "thirdparty_rules.py").write_text(MODULE)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: thirdparty-rules\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(POINTS)
-    monkeypatch.syspath_prepend(site)
+    monkeypatch.setattr(sys, "path", [str(site), *sys.path])
+    importlib.invalidate_caches()
     yield site
     sys.modules.pop("thirdparty_rules", None)
 
@@ -694,6 +696,7 @@ def test_two_detectors_of_one_name_are_refused(tmp_path: Path, monkeypatch: pyte
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: usurper\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[breaker.detectors]\nreminder = usurper:Reminder\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    importlib.invalidate_caches()
     with pytest.raises(DetectorError, match=r"two detectors are named 'reminder': built in, and usurper \(usurper:Rem"):
         parse_detectors(["fail-guard"])

@@ -29,15 +29,16 @@ def render_junit(verdict: Verdict) -> str:
     """Return the report as XML."""
     cases = [_Case("breaker.check", one.kind, "error", one.message, [one.message]) for one in verdict.shortages]
     about_limits = {finding.subject: finding for finding in verdict.findings if finding.rule == "limit"}
+    told: set[int] = set()
     for result in verdict.limits:
         case = _Case("breaker.limits", result.limit.name)
         finding = about_limits.get(result.limit.name)
         if finding is not None:
             _fail(case, [finding])
+            told.add(id(finding))
         elif result.holds is None:
             case.kind, case.title = "skipped", limit_line(result)
         cases.append(case)
-    told: set[int] = {id(finding) for finding in about_limits.values()}
     for session in verdict.sessions:
         case = _Case("breaker.sessions", session.row.session_id)
         _fail(case, session.findings)
