@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from analysis.labels import LABELS, Label, LabelRules
+from analysis.pool import Lost, available_processors, is_sendable, run_files
 from analysis.progress import NO_PROGRESS, Progress
 from analysis.replay import STAGES, FailureKey, ReplayPlan, RunObserver, SessionReplay, StageName, replay_session
 from analysis.sessions.decode import Limits
+from analysis.sessions.facts import SessionFacts
 from analysis.sessions.find import Problem, SessionFile, find_sessions
 from analysis.sessions.header import Header
 from analysis.sessions.outcomes import OUTCOME_KINDS, OutcomeKind
-from analysis.sessions.report import READ_STATES, ReadReport
+from analysis.sessions.report import READ_STATES, ReadDefect, ReadReport
 from analysis.sessions.session import SessionReader, read_header
 
 __all__ = [
+    "DUPLICATE",
+    "MISSING_PARENT",
+    "SHARED_ID",
     "STREAK_STEPS",
+    "SUPERSEDED",
     "CorpusReplay",
     "Observation",
     "Period",
@@ -32,6 +38,18 @@ __all__ = [
 
 STREAK_STEPS = (2, 3, 4, 5, 8)
 """The streak lengths the corpus table counts sessions at."""
+
+SUPERSEDED = "superseded"
+"""An older generation of a session."""
+DUPLICATE = "duplicate"
+"""A copy of a session."""
+SHARED_ID = "shared-id"
+"""Different sessions bear one id."""
+MISSING_PARENT = "missing-parent"
+"""The parent of a fork is not in the corpus."""
+
+_WORTH_PROCESSES = 8 * 1024 * 1024
+"""Bytes on disk from which on several processes are quicker than one."""
 
 _NO_LABELS = LabelRules()
 _DEFAULT_LIMITS = Limits()
@@ -209,8 +227,9 @@ class Observation(Protocol):
         """Characters up to which a line of the model's own text is a short phrase; None: lines are not counted."""
         ...
 
-    def observer(self) -> RunObserver:
-        """Return what watches the next session."""
+    @property
+    def make_observer(self) -> Callable[[], RunObserver]:
+        """What makes a watcher for each session; picklable, and so are the watchers, for other processes make them."""
         ...
 
     def take(self, path: str, observer: RunObserver) -> None:
@@ -220,6 +239,50 @@ class Observation(Protocol):
 
 SessionReplayer: TypeAlias = Callable[[SessionReader], SessionReplay | None]
 """Reads one session to its end and replays it; None where nothing in it could be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How one file is read and replayed, in this process or another."""
+
+    plan: ReplayPlan
+    limits: Limits
+    short_line: int | None
+    closely: bool
+    make_observer: Callable[[], RunObserver] | None
+    replayer: SessionReplayer | None = None
+
+    def __call__(self, item: _Item, on_bytes: Callable[[int], None]) -> _ReadSession:
+        """Read one file to its end."""
+        reader = SessionReader(
+            item.file,
+            self.plan.ruleset,
+            source=self.plan.result_source,
+            digests=item.digests,
+            short_line=self.short_line,
+            limits=self.limits,
+            on_bytes=on_bytes,
+            closely=self.closely,
+        )
+        if self.replayer is not None:
+            replay = self.replayer(reader)
+        else:
+            observer = self.make_observer() if self.make_observer is not None else None
+            replay = replay_session(reader, self.plan, observer)
+        return _ReadSession(reader.report, reader.session, replay)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    file: SessionFile
+    digests: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadSession:
+    report: ReadReport
+    session: SessionFacts | None
+    replay: SessionReplay | None
 
 
 @dataclass(slots=True)
@@ -243,6 +306,7 @@ def replay_corpus(
     replayer: SessionReplayer | None = None,
     digests: bool = False,
     closely: bool = False,
+    jobs: int | None = 1,
 ) -> CorpusReplay:
     """Replay every session found under the given paths.
 
@@ -257,6 +321,8 @@ def replay_corpus(
         replayer: replays a session in place of the plain way, as a sweep does.
         digests: give every session the digests of its rows.
         closely: parse the rows nobody reads too, and remark in the reports where every oddity stands.
+        jobs: processes that read; the result is the same. None takes every processor where the corpus is large enough
+            to be worth it. A `replayer`, or a detector that cannot be sent to another process, keeps it to this one.
 
     Raises:
         PathMissing: a given path does not exist.
@@ -266,7 +332,7 @@ def replay_corpus(
     candidates: list[_Candidate] = []
     outside: set[str] = set()
     for file in found.files:
-        report = ReadReport(shown=file.shown, size=file.size)
+        report = ReadReport(shown=file.shown, size=file.size, close=closely)
         header = None
         if file.superseded_by is None:
             header = read_header(file, limits)
@@ -277,8 +343,24 @@ def replay_corpus(
     candidates = [candidate for candidate in candidates if candidate.file.superseded_by not in outside]
     ids = Counter(candidate.header.session_id for candidate in candidates if candidate.header is not None)
     progress.start(sum(candidate.file.size for candidate in candidates if candidate.file.superseded_by is None))
-    for candidate in candidates:
-        _read(candidate, plan, ids, labels, limits, progress, observation, replayer, digests=digests, closely=closely)
+    reading = _Reading(
+        plan,
+        limits,
+        short_line=observation.short_line if observation is not None else None,
+        closely=closely,
+        make_observer=observation.make_observer if observation is not None else None,
+        replayer=replayer,
+    )
+    chosen = [candidate for candidate in candidates if not _is_superseded(candidate)]
+    items = [_Item(candidate.file, digests or _id_count(candidate, ids) > 1) for candidate in chosen]
+    for candidate, read in zip(
+        chosen, _read_all(items, reading, progress, _processes(items, reading, jobs)), strict=True
+    ):
+        if isinstance(read, Lost):
+            candidate.report.state = "corrupt"
+            candidate.report.add(ReadDefect("worker", read.why, lost_bytes=candidate.file.size))
+        else:
+            _take(candidate, read, labels, observation, digests=digests)
     _set_aside_copies(candidates)
     _note_missing_parents(candidates)
     unused = [f"no session matches {rule.origin} ({rule.glob})" for rule in labels.unused()]
@@ -293,41 +375,58 @@ def replay_corpus(
     )
 
 
-def _read(
+def _is_superseded(candidate: _Candidate) -> bool:
+    newer = candidate.file.superseded_by
+    if newer is None:
+        return False
+    candidate.report.state = "superseded"
+    candidate.report.counts_instead = newer
+    candidate.report.note(SUPERSEDED, f"an older generation; {newer} counts")
+    return True
+
+
+def _id_count(candidate: _Candidate, ids: Counter[str | None]) -> int:
+    session_id = candidate.header.session_id if candidate.header is not None else None
+    return ids[session_id] if session_id is not None else 0
+
+
+def _processes(items: Sequence[_Item], reading: _Reading, jobs: int | None) -> int:
+    """Return how many processes read; one where others would cost more than they save, or cannot be told what to do."""
+    if jobs is None:
+        large = sum(item.file.size for item in items) >= _WORTH_PROCESSES
+        jobs = available_processors() if large else 1
+    if jobs <= 1 or len(items) <= 1 or reading.replayer is not None or not is_sendable(reading):
+        return 1
+    return jobs
+
+
+def _read_all(
+    items: Sequence[_Item], reading: _Reading, progress: Progress, jobs: int
+) -> Iterator[_ReadSession | Lost]:
+    """Read every file, here or in several processes; the results come in the order of the files."""
+    if jobs == 1:
+        for item in items:
+            try:
+                yield reading(item, progress.advance)
+            except MemoryError:
+                yield Lost("it took more memory than there is")
+        return
+    sizes = [item.file.size for item in items]
+    yield from run_files(items, reading, sizes=sizes, jobs=jobs, on_bytes=progress.advance)
+
+
+def _take(
     candidate: _Candidate,
-    plan: ReplayPlan,
-    ids: Counter[str | None],
+    read: _ReadSession,
     labels: LabelRules,
-    limits: Limits,
-    progress: Progress,
     observation: Observation | None,
-    replayer: SessionReplayer | None,
     *,
     digests: bool,
-    closely: bool,
 ) -> None:
+    """Take what was read of a file into the corpus."""
     file = candidate.file
-    if file.superseded_by is not None:
-        candidate.report.state = "superseded"
-        candidate.report.counts_instead = file.superseded_by
-        candidate.report.notes.append(f"an older generation; {file.superseded_by} counts")
-        return
-    session_id = candidate.header.session_id if candidate.header is not None else None
-    several = session_id is not None and ids[session_id] > 1
-    reader = SessionReader(
-        file,
-        plan.ruleset,
-        source=plan.result_source,
-        digests=digests or several,
-        short_line=observation.short_line if observation is not None else None,
-        limits=limits,
-        on_bytes=progress.advance,
-        closely=closely,
-    )
-    observer = observation.observer() if observation is not None else None
-    replay = replay_session(reader, plan, observer) if replayer is None else replayer(reader)
-    candidate.report = reader.report
-    session = reader.session
+    candidate.report = read.report
+    session, replay = read.session, read.replay
     if session is None or replay is None:
         return
     if observation is not None and replay.observer is not None:
@@ -345,7 +444,7 @@ def _read(
         models=tuple(session.models),
         created_at=header.created_at,
         recorded_under_breaker=session.recorded_under_breaker,
-        read=reader.report.state,
+        read=read.report.state,
         notes=(),
         replay=replay,
         digests=tuple(session.digests) if digests else (),
@@ -371,10 +470,10 @@ def _set_aside_copies(candidates: Sequence[_Candidate]) -> None:
             candidate.row = None
             candidate.report.state = "duplicate"
             candidate.report.counts_instead = original.file.shown
-            candidate.report.notes.append(f"the same session as {original.file.shown}, which counts")
+            candidate.report.note(DUPLICATE, f"the same session as {original.file.shown}, which counts")
         if len(kept) > 1:
             for candidate in kept:
-                candidate.report.notes.append(f"{len(kept)} different sessions share the id {session_id}")
+                candidate.report.note(SHARED_ID, f"{len(kept)} different sessions share the id {session_id}")
 
 
 def _version(candidate: _Candidate) -> int:
@@ -393,5 +492,5 @@ def _note_missing_parents(candidates: Sequence[_Candidate]) -> None:
             continue
         if header.is_fork and header.parent not in ids:
             note = f"its parent {header.parent} is not here: the inherited part counts nowhere"
-            candidate.report.notes.append(note)
+            candidate.report.note(MISSING_PARENT, note)
         candidate.row = replace(candidate.row, notes=tuple(candidate.report.notes))

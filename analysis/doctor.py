@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from analysis.corpus import CorpusReplay, Period, replay_corpus
+from analysis.corpus import DUPLICATE, MISSING_PARENT, SHARED_ID, SUPERSEDED, CorpusReplay, Period, replay_corpus
 from analysis.documents import JsonObject, head
 from analysis.labels import LabelRules
 from analysis.progress import NO_PROGRESS, Progress
@@ -16,23 +16,16 @@ from analysis.sessions import decode, facts
 from analysis.sessions.decode import Limits
 from analysis.sessions.header import Header
 from analysis.sessions.report import ReadDefect, ReadReport
-from analysis.sessions.session import SessionReader
+from analysis.sessions.session import CHOICE, NO_ID, VERSION_DIFFERS, SessionReader
 
 __all__ = ["DEFECTS", "MEANINGS", "Checkup", "FileCheckup", "Finding", "Fork", "check_up", "doctor_document"]
 
 Severity = Literal["defect", "note"]
 
-SHARED_ID: Final = "shared-id"
-"""Different sessions bear one id."""
-MISSING_PARENT: Final = "missing-parent"
-"""The parent of a fork is not in the corpus."""
 NOT_SEARCHED: Final = "not-searched"
 """A file or folder that could not be looked into."""
 EMPTY: Final = "empty"
 """A file without a single line."""
-NOTE: Final = "note"
-"""Something that has no place in the file."""
-
 MEANINGS: Final[Mapping[str, str]] = {
     decode.TORN: "The writer was stopped in the middle of its last write; all that stands before it counts.",
     decode.FRAME: "These bytes cannot be decompressed; their rows are lost, the frames around them count.",
@@ -47,6 +40,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "row": "The line is no row that can be used and counts nowhere.",
     "header": "Without its header a log says neither whose it is nor what of it is its own: nothing of it counts.",
     "version": "The format is newer than this tool; nothing of the file counts.",
+    "worker": "The process that read it ended; nothing of the file counts.",
     "unreadable": "The file cannot be opened; nothing of it counts.",
     facts.GAP: "Rows were lost, or a writer skipped numbers; what is there counts.",
     facts.LATE: "Rows were moved, or two processes wrote at once; the row counts where it stands.",
@@ -56,12 +50,18 @@ MEANINGS: Final[Mapping[str, str]] = {
     facts.INHERITED_RESULT: "The call stands in the part copied from the parent, and counts there.",
     facts.UNKNOWN_EVENT: "A plugin or a newer harness wrote it; no count needs it.",
     facts.MARKER: "The log says it inherits nothing, so all of it counts as its own.",
+    facts.ENDLESS_PREFIX: "The log says it inherits rows, not where they end; none is taken for its own.",
+    facts.IMPORT: "There is no parent file, so the whole log counts here.",
+    CHOICE: "The others are passed over, so that nothing counts twice.",
+    NO_ID: "The session is named by its folder.",
+    VERSION_DIFFERS: "Somebody renamed the file; what the header says is read.",
+    SUPERSEDED: "The harness leaves it behind when it writes a newer one; the newest alone counts.",
+    DUPLICATE: "It holds the same rows, or the first of them; so that nothing counts twice, only the longer counts.",
     facts.RESUME: "The live guard's state is gone with its process, so the replay's is cleared too.",
     SHARED_ID: "Their contents differ, so each counts; results tell them apart by path.",
     MISSING_PARENT: "What the fork copied counts in its parent's file, so here it counts nowhere.",
     NOT_SEARCHED: "What is in there counts nowhere.",
     EMPTY: "There is no header and no row: nothing to count.",
-    NOTE: "",
 }
 """What each kind of finding means for the numbers, in words."""
 
@@ -72,21 +72,20 @@ DEFECTS: Final = frozenset(
         "header",
         "version",
         "unreadable",
+        "worker",
         facts.GAP,
         facts.LATE,
         facts.REPEATED,
         facts.ORPHAN,
         facts.SECOND_RESULT,
         facts.MARKER,
+        facts.ENDLESS_PREFIX,
         SHARED_ID,
         NOT_SEARCHED,
         EMPTY,
     }
 )
 """The kinds that say something is wrong; the others are normal, and told."""
-
-_IN_THE_FILE: Final = frozenset({decode.TORN, decode.FRAME, decode.EXPANDED_TOO_FAR, decode.IO_FAULT, decode.GROWING})
-"""Kinds whose byte is one of the file even where the file is compressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,14 +227,10 @@ def check_up(
         for path, header in headers.items()
         if header.is_fork and header.parent is not None
     )
-    bearers: dict[str, list[str]] = {}
-    for row in corpus.sessions:
-        bearers.setdefault(row.session_id, []).append(row.path)
-    orphaned = {fork.path: fork.parent for fork in forks if not fork.parent_here}
     return Checkup(
         corpus=corpus,
         limits=bounds,
-        files=tuple(_file(report, bearers, orphaned) for report in corpus.reports),
+        files=tuple(_file(report) for report in corpus.reports),
         not_searched=tuple(_finding(one.shown, NOT_SEARCHED, one.message) for one in corpus.problems),
         forks=forks,
     )
@@ -245,26 +240,17 @@ def _finding(path: str, kind: str, message: str) -> Finding:
     return Finding(path, kind, "defect" if kind in DEFECTS else "note", message)
 
 
-def _file(report: ReadReport, bearers: Mapping[str, Sequence[str]], orphaned: Mapping[str, str]) -> FileCheckup:
-    path = report.shown
-    found = [_placed(path, one) for one in (*report.defects, *report.remarks)]
+def _file(report: ReadReport) -> FileCheckup:
+    found = [_placed(report.shown, one) for one in (*report.defects, *report.remarks)]
     found.sort(key=lambda one: (one.line is None, one.line or 0, one.byte or 0))
     if report.state == EMPTY:
-        found.append(_finding(path, EMPTY, "the file holds no line"))
-    if path in orphaned:
-        found.append(_finding(path, MISSING_PARENT, f"its parent {orphaned[path]} is not here"))
-    others = bearers.get(report.session_id or "", ())
-    if path in others and len(others) > 1:
-        found.append(_finding(path, SHARED_ID, f"{len(others)} different sessions share the id {report.session_id}"))
-    told = {MISSING_PARENT: "its parent ", SHARED_ID: f"{len(others)} different sessions"}
-    beginnings = tuple(beginning for kind, beginning in told.items() if any(one.kind == kind for one in found))
-    found.extend(_finding(path, NOTE, note) for note in report.notes if not note.startswith(beginnings or "\0"))
-    listed = len(report.remarks)
-    return FileCheckup(report, tuple(found), report.defects_untold + sum(report.remark_counts.values()) - listed)
+        found.append(_finding(report.shown, EMPTY, "the file holds no line"))
+    told = len(report.remarks)
+    return FileCheckup(report, tuple(found), report.defects_untold + sum(report.remark_counts.values()) - told)
 
 
 def _placed(path: str, one: ReadDefect) -> Finding:
-    in_text = one.frame is not None and one.kind not in _IN_THE_FILE
+    in_text = one.frame is not None and one.kind not in decode.KINDS
     return Finding(
         path=path,
         kind=one.kind,

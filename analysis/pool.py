@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
+import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
 from typing import Generic, Protocol, TypeVar, cast
 
-__all__ = ["FileWork", "Lost", "WorkerFault", "available_processors", "run_files"]
+__all__ = ["FileWork", "Lost", "WorkerFault", "available_processors", "is_sendable", "run_files"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -54,6 +58,15 @@ def available_processors() -> int:
     return os.cpu_count() or 1
 
 
+def is_sendable(work: object) -> bool:
+    """Tell whether work can be handed to another process."""
+    try:
+        pickle.dumps(work)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return False
+    return True
+
+
 def run_files(
     items: Sequence[Item],
     work: FileWork[Item, Result],
@@ -61,13 +74,13 @@ def run_files(
     sizes: Sequence[int],
     jobs: int,
     on_bytes: Callable[[int], None],
-) -> Iterator[Result | Lost]:
+) -> Generator[Result | Lost]:
     """Do the work on every item in `jobs` processes and give the results in the order of the items.
 
     Of the items near at hand the largest is begun first. Closing the iterator, or an interrupt, ends all workers.
 
     Raises:
-        WorkerFault: the work raised what it should not.
+        WorkerFault: the work raised what it should not, or no process can be started.
     """
     pool = _Pool(items, work, sizes, jobs, on_bytes)
     try:
@@ -76,12 +89,25 @@ def run_files(
         pool.end()
 
 
+@contextmanager
+def _nameless_main() -> Generator[None]:
+    """Hide the program from a process that is being started: it would run it again to find names it does not need."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
 class _Worker(Generic[Item, Result]):
     def __init__(self, context: SpawnContext, work: FileWork[Item, Result]) -> None:
         self.connection, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, work), daemon=True)
-        self.process.start()
+        with _nameless_main():
+            self.process.start()
         theirs.close()
+        self.began = False
         self.index: int | None = None
 
     def end(self) -> None:
@@ -140,15 +166,17 @@ class _Pool(Generic[Item, Result]):
                 self._replace(worker)
 
     def _take_answers(self) -> None:
-        busy = {worker.connection: worker for worker in self._workers if worker.index is not None}
-        for ready in wait(list(busy)):
-            worker = busy[cast("Connection", ready)]
+        busy = [worker for worker in self._workers if worker.index is not None]
+        ready = wait([worker.connection for worker in busy])
+        for worker in (one for one in busy if one.connection in ready):
             try:
                 kind, content = cast("tuple[str, object]", worker.connection.recv())
             except (EOFError, OSError):
                 self._replace(worker)
                 continue
-            if kind == "bytes":
+            if kind == "began":
+                worker.began = True
+            elif kind == "bytes":
                 self._on_bytes(cast("int", content))
             elif kind == "fault":
                 raise WorkerFault(str(content))
@@ -163,6 +191,9 @@ class _Pool(Generic[Item, Result]):
     def _replace(self, worker: _Worker[Item, Result]) -> None:
         """Give up the file a dead worker had, and put a new worker in its place."""
         worker.process.join()
+        if not worker.began:
+            message = f"a process to read with cannot be started ({_how(worker.process.exitcode)})"
+            raise WorkerFault(message)
         self._answer(worker, Lost(f"the process that read it died ({_how(worker.process.exitcode)})"))
         worker.end()
         self._workers[self._workers.index(worker)] = _Worker(self._context, self._work)
@@ -190,6 +221,7 @@ def _serve(connection: Connection, work: FileWork[object, object]) -> None:
             untold = 0
 
     try:
+        connection.send(("began", None))
         while True:
             _, item = cast("tuple[int, object]", connection.recv())
             connection.send(_outcome(work, item, on_bytes))

@@ -110,6 +110,7 @@ def _again(options: CorpusOptions, plan: ReplayPlan) -> CorpusReplay:
             period=options.period(),
             limits=options.limits(),
             progress=progress,
+            jobs=options.job_count(),
         )
 
 

@@ -47,6 +47,9 @@ _SIZE = re.compile(r"([0-9]{1,12})(B|KiB|MiB|GiB)?", re.ASCII)
 _UNITS = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
+_MOST_JOB_DIGITS = 3
+
+
 class PolicyName(StrEnum):
     """What becomes of an ask."""
 
@@ -126,6 +129,12 @@ class CorpusOptions:
             help="Classify results rebuilt from the log, or only from what the published measurements used (log).",
         ),
     ] = ResultSourceName.rebuilt
+    jobs: Annotated[
+        str,
+        typer.Option(
+            "--jobs", metavar="N|auto", help="Processes that read; auto takes every processor where it is worth it."
+        ),
+    ] = "auto"
     max_line: Annotated[
         str,
         typer.Option("--max-line", metavar="SIZE", help="Longest line read; a longer one is left out and reported."),
@@ -203,6 +212,18 @@ class CorpusOptions:
             max_line=_size("--max-line", self.max_line), max_expanded=_size("--max-expanded", self.max_expanded)
         )
 
+    def job_count(self) -> int | None:
+        """Return how many processes may read; None leaves it to the size of the corpus.
+
+        Raises:
+            Failed: it is no number.
+        """
+        if self.jobs == "auto":
+            return None
+        if not self.jobs.isascii() or not self.jobs.isdigit() or not 0 < len(self.jobs.lstrip("0")) <= _MOST_JOB_DIGITS:
+            raise Failed(USAGE, f"--jobs {self.jobs}: not a number of processes from 1 to 999, nor auto")
+        return int(self.jobs)
+
     def replay(self, plan: ReplayPlan, observation: Observation | None = None) -> CorpusReplay:
         """Replay the sessions asked for, with a progress bar where somebody looks, and tell the corpus' warnings.
 
@@ -221,6 +242,7 @@ class CorpusOptions:
         label_rules = self.label_rules()
         period = self.period()
         limits = self.limits()
+        jobs = self.job_count()
         with byte_progress("reading sessions") as progress:
             try:
                 corpus = replay_corpus(
@@ -231,6 +253,7 @@ class CorpusOptions:
                     limits=limits,
                     progress=progress,
                     observation=observation,
+                    jobs=jobs,
                 )
             except (PathMissing, LabelConflict) as error:
                 raise Failed(USAGE, str(error)) from None

@@ -37,7 +37,7 @@ class SuggestFormat(StrEnum):
 
 
 @app.command("suggest")
-@partial(corpus_command, without=("config", "sets", "policy", "shell_http", "machine"))
+@partial(corpus_command, without=("jobs", "config", "sets", "policy", "shell_http", "machine"))
 def suggest(
     options: CorpusOptions,
     long_turn: Annotated[

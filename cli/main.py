@@ -16,6 +16,7 @@ from cli import (
     compare,
     demo,
     detectors,
+    doctor,
     explain,
     export,
     guard,
@@ -61,6 +62,7 @@ app.command("measure")(measure.measure)
 app.command("classify")(classify.classify)
 app.command("shell-http")(shell_http.shell_http)
 app.command("rulesets")(rulesets.rulesets)
+app.command("doctor")(doctor.doctor)
 app.command("schema")(schema.schema)
 app.command("check")(check.check)
 app.command("approve")(approve.approve)

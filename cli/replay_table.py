@@ -223,14 +223,15 @@ def _print_detectors(console: Console, corpus: CorpusReplay) -> None:
     if not specs:
         return
     totals = sum_detectors(specs, (row.replay for row in corpus.sessions))
-    stages = list(dict.fromkeys(stage for spec in specs for stage in (*spec.stages, *totals[spec.label].stages)))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("detectors beside the guard", overflow="fold")
-    for heading in (*stages, "sessions", "held", "false"):
+    table.add_column("events", overflow="fold")
+    for heading in ("sessions", "held", "false"):
         table.add_column(heading, justify="right")
     for label, total in totals.items():
-        counts = (*(total.stages[stage] for stage in stages), total.sessions, total.denials, total.false_rejections)
-        table.add_row(Text(plain(label)), *(str(count or _NONE) for count in counts))
+        said = " · ".join(f"{stage} {count}" for stage, count in total.stages.items()) or _NONE
+        counts = (total.sessions, total.denials, total.false_rejections)
+        table.add_row(Text(plain(label)), Text(plain(said)), *(str(count or _NONE) for count in counts))
     console.print(table)
     for line in rebuilt_told(corpus):
         console.print(Text(plain(line)), soft_wrap=True)

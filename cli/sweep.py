@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +30,7 @@ class SweepFormat(StrEnum):
 _DEFAULT_TOP = 30
 
 
-@corpus_command
+@partial(corpus_command, without=("jobs",))
 def sweep(
     options: CorpusOptions,
     grid: Annotated[

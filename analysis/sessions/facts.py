@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Final, Literal, TypeAlias, cast
 
@@ -32,7 +32,15 @@ from analysis.sessions.events import (
     read_event,
 )
 from analysis.sessions.header import Header
-from analysis.sessions.outcomes import OPEN, CallSigns, Outcome, is_own_denial, outcome_from_log, outcome_of
+from analysis.sessions.outcomes import (
+    OPEN,
+    CallSigns,
+    Outcome,
+    is_own_denial,
+    outcome_from_log,
+    outcome_of,
+    recorded_exit_code,
+)
 from analysis.sessions.report import ReadReport
 from analysis.sessions.rows import BadRowError, Row, decode_value, parse_row
 from breaker.ecmascript import parse_json
@@ -41,7 +49,9 @@ from breaker.measures import Call
 from breaker.rulesets import Ruleset
 
 __all__ = [
+    "ENDLESS_PREFIX",
     "GAP",
+    "IMPORT",
     "INHERITED_RESULT",
     "LATE",
     "MARKER",
@@ -84,6 +94,10 @@ MARKER: Final = "stray-marker"
 """A marker of inheritance in a log that inherits nothing."""
 RESUME: Final = "resume"
 """A process opened the session again here."""
+ENDLESS_PREFIX: Final = "endless-prefix"
+"""A fork in which no marker ends what it inherits."""
+IMPORT: Final = "import"
+"""A log that begins with history of another origin."""
 
 REMARK_KINDS: Final = (
     GAP,
@@ -95,6 +109,8 @@ REMARK_KINDS: Final = (
     UNKNOWN_EVENT,
     MARKER,
     RESUME,
+    ENDLESS_PREFIX,
+    IMPORT,
 )
 """Every kind of remark a close reading makes."""
 
@@ -404,7 +420,7 @@ class FactBuilder:
         """End the session: what is still open stays open, and the notes are written."""
         if self._inheriting:
             self.end_prefix()
-            self._note("the inherited part never ends: nothing of this fork is its own")
+            self._report.note(ENDLESS_PREFIX, "the inherited part never ends: nothing of this fork is its own")
         for pending in self._open.values():
             pending.fact.resolved = True
         self._open.clear()
@@ -445,9 +461,10 @@ class FactBuilder:
             if self.session.imported:
                 self._reset(seq, row, "import")
             elif not self.session.fork:
+                message = "an inherited marker in a log that says it inherits nothing"
                 if self._on_remark is None:
-                    self._note("an inherited marker in a log that says it inherits nothing")
-                self._remark(MARKER, "an inherited marker in a log that says it inherits nothing")
+                    self._report.note(MARKER, message)
+                self._remark(MARKER, message)
         elif not self._inheriting:
             self._remark(RESUME, "a process opened the session again here; the guard's state was cleared")
             self._reset(seq, row, "resume")
@@ -584,8 +601,11 @@ class FactBuilder:
 
     def _outcome(self, pending: _OpenCall, result: ResultEvent, ruleset: Ruleset) -> Outcome:
         if self._outcome_source == "log":
-            return outcome_from_log(pending.fact.call, result, ruleset)
-        return outcome_of(pending.fact.call, pending.signs, result, ruleset)
+            outcome = outcome_from_log(pending.fact.call, result, ruleset)
+        else:
+            outcome = outcome_of(pending.fact.call, pending.signs, result, ruleset)
+        recorded = recorded_exit_code(result) if outcome.exit_code is None else None
+        return outcome if recorded is None else replace(outcome, exit_code=recorded)
 
     def _join(self, row: Row, result: ResultEvent) -> _OpenCall | None:
         """Find the call a result belongs to: by the seq it follows from, else the oldest open one of its key."""
@@ -646,38 +666,45 @@ class FactBuilder:
         if self._on_remark is not None and not (self._inheriting and kind in _OWN_REMARKS):
             self._on_remark(kind, message, self.seq)
 
-    def _note(self, note: str) -> None:
-        if note not in self._report.notes:
-            self._report.notes.append(note)
-
     def _write_notes(self) -> None:
         if self._on_remark is None:
             self._write_counts()
         if self.session.imported:
-            self._note("imported history: no parent file, all of it counts")
+            self._report.note(IMPORT, "imported history: no parent file, all of it counts")
 
     def _write_counts(self) -> None:
         """Sum up in notes what a close reading remarks one by one."""
         sequence = self._sequence
         counted = (
-            (sequence.jumps, "gap in the sequence numbers", "gaps in the sequence numbers"),
-            (sequence.late, "row out of order", "rows out of order"),
+            (GAP, sequence.jumps, "gap in the sequence numbers", "gaps in the sequence numbers"),
+            (LATE, sequence.late, "row out of order", "rows out of order"),
             (
+                REPEATED,
                 sequence.repeated,
                 "row with a sequence number seen before, left out",
                 "rows with a sequence number seen before, left out",
             ),
-            (self._orphans, "result without a call", "results without a call"),
-            (self._second_results, "second result of a call, ignored", "second results of calls, ignored"),
-            (self._ignored_closers, "result of an inherited call, ignored", "results of inherited calls, ignored"),
+            (ORPHAN, self._orphans, "result without a call", "results without a call"),
+            (
+                SECOND_RESULT,
+                self._second_results,
+                "second result of a call, ignored",
+                "second results of calls, ignored",
+            ),
+            (
+                INHERITED_RESULT,
+                self._ignored_closers,
+                "result of an inherited call, ignored",
+                "results of inherited calls, ignored",
+            ),
         )
-        for count, one, many in counted:
+        for kind, count, one, many in counted:
             if count:
-                self._note(f"{count} {one if count == 1 else many}")
+                self._report.note(kind, f"{count} {one if count == 1 else many}")
         if self._unknown_types:
             total = sum(self._unknown_types.values())
             kinds = ", ".join(sorted(self._unknown_types)[:5])
-            self._note(f"{total} unknown event{'s' if total > 1 else ''}, passed over ({kinds})")
+            self._report.note(UNKNOWN_EVENT, f"{total} unknown event{'s' if total > 1 else ''}, passed over ({kinds})")
 
 
 def _error_code(result: ResultEvent) -> object:

@@ -26,6 +26,7 @@ __all__ = [
     "is_own_denial",
     "outcome_from_log",
     "outcome_of",
+    "recorded_exit_code",
 ]
 
 OutcomeKind = Literal["ok", "failed", "undecidable", "denied", "not-run", "open"]
@@ -161,6 +162,15 @@ def outcome_from_log(call: Call, result: ResultEvent, ruleset: Ruleset) -> Outco
     return _classified(call, rebuilt, ruleset, frozenset(), ok_evidence="structured")
 
 
+def recorded_exit_code(result: ResultEvent) -> float | None:
+    """Return the exit code a result's `meta` holds, None where it holds none."""
+    codes = [result.meta.get("exitCode")]
+    shell = result.meta.get("opsShell")
+    if isinstance(shell, Mapping):
+        codes.append(cast("Mapping[str, object]", shell).get("exitCode"))
+    return next((cast("float", code) for code in codes if is_number(code)), None)
+
+
 def is_own_denial(result: ResultEvent) -> bool:
     """Tell whether a result is this guard's refusal: its denial, or its ask that nobody was there to answer."""
     return _is_error(result) and result_text({"content": result.content}).startswith(
@@ -272,11 +282,7 @@ def _rebuild(name: str, result: ResultEvent) -> _Rebuilt:
         if head:
             rebuilt.value["statusCode"] = int(head[1])
             rebuilt.from_words.add("statusCode")
-    shell_meta = result.meta.get("opsShell")
-    exit_codes = [result.meta.get("exitCode")]
-    if isinstance(shell_meta, Mapping):
-        exit_codes.append(cast("Mapping[str, object]", shell_meta).get("exitCode"))
-    exit_code = next((code for code in exit_codes if is_number(code)), None)
+    exit_code = recorded_exit_code(result)
     if exit_code is not None:
         rebuilt.value["exitCode"] = exit_code
         rebuilt.from_words.discard("exitCode")

@@ -68,8 +68,10 @@ class ReadReport:
     defects_untold: int = 0
     """Defects beyond the ones listed."""
     notes: list[str] = field(default_factory=list[str])
+    close: bool = False
+    """A close reading: what would be a note is a remark, with its kind and, where there is one, its place."""
     remarks: list[ReadDefect] = field(default_factory=list[ReadDefect])
-    """What else a close reading saw, with its place: it stands here in place of the notes. Nothing is lost by it."""
+    """What a close reading saw besides the defects. Nothing is lost by it."""
     remark_counts: dict[str, int] = field(default_factory=dict[str, int])
     """How many there are of each kind, the ones beyond the listed too."""
     counts_instead: str | None = None
@@ -82,6 +84,13 @@ class ReadReport:
             self.defects.append(defect)
         else:
             self.defects_untold += 1
+
+    def note(self, kind: str, message: str) -> None:
+        """Record what lost nothing and has no place in the file."""
+        if self.close:
+            self.remark(ReadDefect(kind, message))
+        elif message not in self.notes:
+            self.notes.append(message)
 
     def remark(self, remark: ReadDefect) -> None:
         """Record a remark; of a kind the first hundred are listed."""

@@ -12,7 +12,14 @@ from analysis.sessions.report import ReadDefect, ReadReport, ReadState
 from analysis.sessions.rows import BadRowError
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
 
-__all__ = ["SessionReader", "read_header"]
+__all__ = ["CHOICE", "NO_ID", "VERSION_DIFFERS", "SessionReader", "read_header"]
+
+CHOICE = "choice"
+"""Of several files that could be this session's log, one was chosen."""
+NO_ID = "no-id"
+"""The header names no session."""
+VERSION_DIFFERS = "version-differs"
+"""The header and the file name tell different format versions."""
 
 _DEFAULT_LIMITS = Limits()
 
@@ -54,7 +61,7 @@ class SessionReader:
         closely: bool = False,
     ) -> None:
         self.file = file
-        self.report = ReadReport(shown=file.shown, size=file.size)
+        self.report = ReadReport(shown=file.shown, size=file.size, close=closely)
         self.session: SessionFacts | None = None
         """None until the header has been read, and where it cannot be."""
         self._ruleset = ruleset
@@ -64,21 +71,21 @@ class SessionReader:
         self.other_rulesets: tuple[Ruleset, ...] = ()
         """Further releases under which every call's outcome is decided in the same pass; set before reading."""
         self._limits = limits
-        self._closely = closely
         self._current: Line | None = None
         self._lines = LineReader(file, limits=limits, on_bytes=on_bytes)
 
     def facts(self) -> Iterator[Fact]:
         """Give out the session's facts in order. Never raises for what is in the file; the report tells."""
         if self.file.note is not None:
-            self.report.notes.append(self.file.note)
+            self.report.note(CHOICE, self.file.note)
+        closely = self.report.close
         builder: FactBuilder | None = None
         own_part: int | None = None
         refused = False
         try:
             for line in self._lines:
                 self.report.lines = line.number
-                if self._closely:
+                if closely:
                     self._current = line
                 if builder is None:
                     builder = self._begin(line.data, line.number, line.offset, line.frame)
@@ -144,11 +151,12 @@ class SessionReader:
             report.add(ReadDefect("version", f"format version {header.version} is newer than this tool reads", number))
             return None
         if header.session_id is None:
-            report.notes.append("the header has no session id")
+            report.note(NO_ID, "the header has no session id")
         if self.file.generation is not None and self.file.generation != header.version:
-            report.notes.append(
+            message = (
                 f"the header says version {header.version}, the file name {self.file.generation}; the header holds"
             )
+            report.note(VERSION_DIFFERS, message)
         builder = FactBuilder(
             header,
             report,
@@ -157,7 +165,7 @@ class SessionReader:
             digests=self._digests,
             short_line=self._short_line,
             other_rulesets=self.other_rulesets,
-            on_remark=self._remark if self._closely else None,
+            on_remark=self._remark if report.close else None,
         )
         self.session = builder.session
         return builder
@@ -173,10 +181,10 @@ class SessionReader:
         torn = lost = False
         for defect in self._lines.defects:
             if defect.kind in NOTES:
-                if self._closely:
+                if report.close:
                     report.remark(ReadDefect(defect.kind, defect.message, defect.line, defect.byte, defect.frame))
                 else:
-                    report.notes.append(defect.message)
+                    report.note(defect.kind, defect.message)
                 continue
             torn = torn or defect.kind == TORN
             lost = lost or defect.kind != TORN

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from tempfile import SpooledTemporaryFile
 from typing import Literal, cast
 
@@ -499,9 +500,10 @@ class TablesObservation:
         """Let go of the rows; done when nobody holds this any more, too."""
         self._closing()
 
-    def observer(self) -> SessionCollector:
-        """Return what gathers the next session's rows."""
-        return SessionCollector(self.plan, self.privacy, self._wanted)
+    @property
+    def make_observer(self) -> Callable[[], SessionCollector]:
+        """What makes, for each session, that which gathers its rows."""
+        return partial(SessionCollector, self.plan, self.privacy, self._wanted)
 
     def take(self, path: str, observer: object) -> None:
         """Keep one session's rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -150,9 +150,10 @@ class HistogramObservation:
     def __init__(self) -> None:
         self._bins: dict[str, Counter[Bin]] = {}
 
-    def observer(self) -> HistogramObserver:
-        """Return what watches the next session."""
-        return HistogramObserver()
+    @property
+    def make_observer(self) -> Callable[[], HistogramObserver]:
+        """What makes a watcher for each session."""
+        return HistogramObserver
 
     def take(self, path: str, observer: object) -> None:
         """Keep one session's values."""

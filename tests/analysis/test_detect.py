@@ -171,6 +171,13 @@ def test_nested_calls_are_told_where_their_rows_stand(log: LogWriter, tmp_path: 
     ]
 
 
+def test_a_nested_call_begins_no_step(log: LogWriter, tmp_path: Path) -> None:
+    log.result(log.nested({"command": "ls"}, sub_id="c:1", parent="c"))
+    log.result(log.call())
+    told = _listened(log.write(tmp_path))
+    assert told == ["#0 bash step 0 nested", "#0 ok 0~", "step 0 of turn 0 from #1", "#1 bash step 0", "#1 ok 0~"]
+
+
 def test_a_code_in_the_record_is_not_rebuilt(log: LogWriter, tmp_path: Path) -> None:
     for meta in ({"opsShell": {"exitCode": 3}}, {"exitCode": 4}, {"opsShell": {"exitCode": "5"}}):
         log.result(log.call(), "out\n[exit code: 1]", meta=meta)
@@ -222,6 +229,22 @@ def test_fail_guard_leaves_out_what_a_repair_wrote_and_what_replaces_a_row(log: 
     log.result(pending, is_error=True, error=unknown, message_id="interrupted-tool-result-x-1")
     log.bash(text=EXIT_1)
     assert _placed(log.write(tmp_path), "fail-guard") == []
+
+
+def test_fail_guard_knows_a_repair_by_its_id_alone(log: LogWriter, tmp_path: Path) -> None:
+    log.bash(text=EXIT_1)
+    log.result(log.call(), is_error=True, message_id="interrupted-tool-result-x-1")
+    log.bash(text="fine")
+    log.bash(text=EXIT_1)
+    assert _placed(log.write(tmp_path), "fail-guard:threshold=1") == [(0, "trip", 1), (3, "trip", 1)]
+
+
+def test_fail_guard_reads_a_recorded_code_whatever_became_of_the_call(log: LogWriter, tmp_path: Path) -> None:
+    for _ in range(2):
+        call = log.call()
+        log.hook("PostToolUse", "block")
+        log.result(call, "blocked", meta={"opsShell": {"exitCode": 2}})
+    assert _placed(log.write(tmp_path), "fail-guard") == [(1, "trip", 2)]
 
 
 def test_fail_guard_says_of_a_structured_code_that_it_is_none_rebuilt(log: LogWriter, tmp_path: Path) -> None:

@@ -16,22 +16,37 @@ class Interrupted(Exception):
     pass
 
 
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def interrupted_file(path: Path) -> None:
+    with atomic_file(path, force=True) as file:
+        file.write(b"half")
+        raise Interrupted
+
+
+def interrupted_folder(folder: Path) -> None:
+    with atomic_folder(folder, ["a"], force=True) as work:
+        (work / "a").write_bytes(b"1")
+        raise Interrupted
+
+
 def test_a_file_appears_with_all_that_was_written(tmp_path: Path) -> None:
     with atomic_file(tmp_path / "deep" / "a.html", force=False) as file:
         file.write(b"all")
         assert not (tmp_path / "deep" / "a.html").exists()
     assert (tmp_path / "deep" / "a.html").read_bytes() == b"all"
-    assert os.listdir(tmp_path / "deep") == ["a.html"]
+    assert names(tmp_path / "deep") == ["a.html"]
 
 
 def test_an_interrupted_file_leaves_nothing_and_the_old_one_stays(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"old")
-    with pytest.raises(Interrupted), atomic_file(path, force=True) as file:
-        file.write(b"half")
-        raise Interrupted
+    with pytest.raises(Interrupted):
+        interrupted_file(path)
     assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["a"]
+    assert names(tmp_path) == ["a"]
 
 
 def test_a_file_that_stands_is_only_replaced_by_force(tmp_path: Path) -> None:
@@ -71,20 +86,18 @@ def test_files_of_a_folder_appear_together(tmp_path: Path) -> None:
         (work / "a").write_bytes(b"1")
         (work / "b").write_bytes(b"2")
         assert not (tmp_path / "out" / "a").exists()
-    assert sorted(os.listdir(tmp_path / "out")) == ["a", "b"]
+    assert names(tmp_path / "out") == ["a", "b"]
 
 
 def test_an_interrupted_folder_is_as_it_was(tmp_path: Path) -> None:
-    with pytest.raises(Interrupted), atomic_folder(tmp_path / "new", ["a"], force=False) as work:
-        (work / "a").write_bytes(b"1")
-        raise Interrupted
-    assert os.listdir(tmp_path) == []
+    with pytest.raises(Interrupted):
+        interrupted_folder(tmp_path / "new")
+    assert names(tmp_path) == []
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "a").write_bytes(b"old")
-    with pytest.raises(Interrupted), atomic_folder(tmp_path / "old", ["a"], force=True) as work:
-        (work / "a").write_bytes(b"1")
-        raise Interrupted
-    assert os.listdir(tmp_path / "old") == ["a"]
+    with pytest.raises(Interrupted):
+        interrupted_folder(tmp_path / "old")
+    assert names(tmp_path / "old") == ["a"]
     assert (tmp_path / "old" / "a").read_bytes() == b"old"
 
 
@@ -95,14 +108,14 @@ def test_a_folder_with_such_files_needs_force_and_loses_what_is_replaced(tmp_pat
         pass
     with atomic_folder(tmp_path, ["a"], force=True, replaced=["stale"]) as work:
         (work / "a").write_bytes(b"new")
-    assert sorted(os.listdir(tmp_path)) == ["a", "other"]
+    assert names(tmp_path) == ["a", "other"]
 
 
 def test_what_cannot_be_written_is_told_with_its_place(tmp_path: Path) -> None:
     told = pytest.raises(OutputError, match="out: cannot write: No space left")
     with told, atomic_folder(tmp_path / "out", ["a"], force=False):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("inside", ["corpus", "corpus/x", "corpus/--p--/s/x.html"])

@@ -10,6 +10,7 @@ from typing import cast
 import zstandard
 
 from analysis.corpus import CorpusReplay, replay_corpus
+from analysis.doctor import check_up, doctor_document
 from analysis.documents import replay_document
 from analysis.replay import ReplayPlan
 from analysis.sessions.decode import NOTES, LineReader
@@ -38,7 +39,11 @@ def hold(path: Path) -> str:
     before = path.read_bytes()
     corpus = replay_corpus([path.parent], PLAN)
     json.dumps(replay_document(corpus, events=True), allow_nan=False)
+    checkup = check_up([path.parent], PLAN)
+    json.dumps(doctor_document(checkup), allow_nan=False)
+    assert checkup.defective == any(finding.severity == "defect" for finding in checkup.findings)
     close = replay_corpus([path.parent], PLAN, closely=True)
+    assert close.reports == checkup.corpus.reports
     assert path.read_bytes() == before, "the log was changed"
     assert len(corpus.reports) == len(close.reports) == 1
     assert corpus.problems == ()

@@ -106,6 +106,11 @@ def test_alternation_with_a_new_result_is_progress() -> None:
     assert trace.made("read", arguments("b"), text="something new") == []
 
 
+def test_one_call_whose_results_alternate_is_no_alternation() -> None:
+    trace = Trace(OpenHands({}))
+    assert [trace.made("read", text=text) for text in "121212"] == [[]] * 6
+
+
 def test_three_in_turn_are_no_alternation() -> None:
     assert run_of(Trace(OpenHands({})), "abcabcabc") == [[]] * 9
 
