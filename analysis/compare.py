@@ -334,6 +334,11 @@ class Comparison:
         """The replay that tells what was read."""
         return self.corpora[0]
 
+    @property
+    def unmatched(self) -> int:
+        """Sessions one of two readings lost (a worker died, a file changed): they are left out."""
+        return max(len(corpus.sessions) for corpus in self.corpora) - len(self.sessions)
+
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of measures any event named."""

@@ -86,6 +86,8 @@ def compare(
     except DetectorError as error:
         raise Failed(USAGE, str(error)) from None
     require_sessions(comparison.corpus)
+    if comparison.unmatched:
+        warn(f"{comparison.unmatched} sessions could be read for one side only and are left out")
     _print(comparison, output, top)
     faulty = tell_faults(comparison.corpus)
     code = judge(comparison.corpus, strict=options.strict) or faulty

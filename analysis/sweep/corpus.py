@@ -19,8 +19,10 @@ from analysis.sessions.session import SessionReader
 from analysis.sweep.front import Front, find_front
 from analysis.sweep.grid import SweepConfig, SweepPlan
 from analysis.sweep.metrics import ConfigMetrics, Increments, Lead, SessionView, Tally, increments
+from analysis.sweep.peaks import SessionPeaks, peaks_of
 from analysis.sweep.runs import Choice, EngineRun, Mode, Thresholds, Trip, run_script, whole_limit
 from analysis.sweep.script import MeasuredColumn, ScriptRecorder, SessionScript
+from analysis.sweep.sessions import SweepSession, session_values
 from breaker.engine import Breaker
 from breaker.measures import Measurer
 from breaker.rulesets import Ruleset
@@ -58,6 +60,8 @@ class Sweep:
     labels: Mapping[Label, int]
     """How many sessions carry each label."""
     work: SweepWork
+    sessions: tuple[SweepSession, ...]
+    """What each session of the corpus adds to each configuration, in the corpus' order."""
 
     @cached_property
     def front(self) -> Front:
@@ -93,19 +97,26 @@ def sweep_corpus(
     sweeper = SessionSweeper(plan.configs, base)
     tallies = [Tally() for _ in plan.configs]
     held: dict[str, list[_Counted]] = {}
+    kept: dict[str, SweepSession] = {}
     sessions = 0
 
     def take(reader: SessionReader) -> SessionReplay | None:
         nonlocal sessions
-        counted = sweeper.count(reader)
+        script = sweeper.read(reader)
         session = reader.session
-        if session is None or not reader.report.used:
+        if script is None or session is None:
             return None
         sessions += 1
+        shown = reader.file.shown
+        counted = sweeper.count_script(script)
+        label = labels.label_of(session.header.session_id, shown)
+        peaks = None if label == "unknown" else sweeper.peaks(script)
+        project, models = session.header.cwd, tuple(session.models)
+        kept[shown] = SweepSession(label, project, models, session_values(counted), peaks)
         if session.digests:  # another file bears the same id: it is not known yet which of them counts
-            held[reader.file.shown] = counted
+            held[shown] = counted
         else:
-            _add(tallies, counted, labels.label_of(session.header.session_id, reader.file.shown))
+            _add(tallies, counted, label)
         engaged = sweeper.engages_shell_http(offered=session.offers_fetch_file)
         return SessionReplay(shell_http=engaged, turns=session.turns, calls=session.calls)
 
@@ -119,6 +130,7 @@ def sweep_corpus(
         rows=tuple(tally.metrics(by_label) for tally in tallies),
         labels={label: by_label[label] for label in LABELS},
         work=SweepWork(sessions, sweeper.engine_runs, sessions * len(plan.configs)),
+        sessions=tuple(kept[row.path] for row in corpus.sessions),
     )
 
 
@@ -196,6 +208,10 @@ class SessionSweeper:
                 )
             speech = (settings.warn_at, settings.summarize_at, settings.fail_warn_at)
             classes[key].members.setdefault(speech, []).append(number)
+        base_config = SweepConfig(base.settings, base.ruleset, base.policy, None, {})
+        base_key = _measure_key(base_config)
+        self._base_measurer = self._measurer_numbers.setdefault(base_key, len(measurers))
+        measurers.setdefault(base_key, Measurer(base.settings, base.ruleset))
         self._measurers = list(measurers.values())
         self._judges = len(judges)
         self._classes = sorted(classes.values(), key=lambda one: one.leniency)
@@ -222,15 +238,20 @@ class SessionSweeper:
         """Return what takes the next session's facts, read with `other_rulesets`."""
         return ScriptRecorder(self._measurers, self._judges, self._named, keep_commands=bool(self._policies))
 
-    def count(self, reader: SessionReader) -> list[_Counted]:
-        """Read a session to its end and return what it shows, for every configuration that it shows anything for."""
+    def read(self, reader: SessionReader) -> SessionScript | None:
+        """Read a session to its end and return its script; None where nothing in it could be used."""
         reader.other_rulesets = self.other_rulesets
         recorder = self.recorder()
         for fact in reader.facts():
             recorder.take(fact)
         if reader.session is None or not reader.report.used:
-            return []
-        return self.count_script(recorder.finish(reader.session))
+            return None
+        return recorder.finish(reader.session)
+
+    def peaks(self, script: SessionScript) -> SessionPeaks:
+        """Return how high the counts of a session go under the settings the sweep starts from."""
+        guard = Breaker(self._base.settings, self._base.ruleset, machine=self._base.machine)
+        return peaks_of(script, script.measured[self._base_measurer], guard)
 
     def count_script(self, script: SessionScript) -> list[_Counted]:
         """Return what a session shows, for every configuration that it shows anything for."""

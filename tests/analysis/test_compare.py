@@ -271,3 +271,18 @@ def test_a_corpus_without_sessions_compares_to_nothing(tmp_path: Path) -> None:
     assert comparison.sessions == ()
     assert comparison.agreements["breaker", "fail-guard"].kappa is None
     assert comparison.labels == {}
+
+
+def test_a_session_only_one_reading_has_is_left_out_and_counted(tmp_path: Path) -> None:
+    root = _sessions(tmp_path, {"one": 1, "two": 2})
+    readings: list[CorpusReplay] = []
+
+    def replay(plan: ReplayPlan) -> CorpusReplay:
+        corpus = replay_corpus([root], plan)
+        readings.append(corpus if not readings else replace(corpus, sessions=corpus.sessions[:1]))
+        return readings[-1]
+
+    base = SideBase(ReplayPlan())
+    comparison = compare(parse_side("warnAt=2", base), parse_side("warnAt=3", base), replay)
+    assert (len(comparison.sessions), comparison.unmatched) == (1, 1)
+    assert _compared(root, "warnAt=2", "warnAt=3").unmatched == 0

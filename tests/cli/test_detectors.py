@@ -276,3 +276,13 @@ def test_the_pages_example_of_a_detector_runs(failing: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["totals"]["detectors"]["every-nth"]["notice"] == 2
+
+
+def test_detectors_say_the_same_in_several_processes(demo: Path, fragile: Path) -> None:
+    options = ("--detector", "fail-guard", "--detector", "breaks-easily", "--detector", "breaker:warnAt=3")
+    alone, together = (
+        breaker("replay", demo, *options, "--events", "--jobs", jobs, "--format", "json") for jobs in ("1", "2")
+    )
+    assert (alone.returncode, together.returncode) == (3, 3)
+    assert together.stdout == alone.stdout
+    assert together.stderr == alone.stderr

@@ -90,12 +90,13 @@ def test_by_default_no_command_of_a_log_is_in_the_page(tmp_path: Path) -> None:
     assert "alert" not in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-def test_a_page_that_stands_is_only_replaced_by_force(demo: Path, tmp_path: Path) -> None:
+def test_a_page_that_stands_is_only_replaced_by_force(tmp_path: Path) -> None:
+    root = hostile(tmp_path / "corpus")
     out = tmp_path / "r.html"
     out.write_text("mine")
-    assert breaker("report", demo, "--out", out).returncode == 2
+    assert breaker("report", root, "--out", out).returncode == 2
     assert out.read_text() == "mine"
-    assert breaker("report", demo, "--out", out, "--force").returncode == 0
+    assert breaker("report", root, "--out", out, "--force").returncode == 0
     assert out.read_text().startswith("<!doctype html>")
 
 
@@ -118,14 +119,20 @@ def test_a_corpus_without_calls_gives_a_page_that_says_so(tmp_path: Path) -> Non
     assert (again.returncode, again.stderr) == (0, "")
 
 
-def test_a_page_can_be_opened(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_can_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = hostile(tmp_path / "corpus")
+    out = tmp_path / "r.html"
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda url: not opened.append(url))
-    assert breaker("report", demo, "--out", tmp_path / "r.html", "--open").returncode == 0
-    assert opened == [(tmp_path / "r.html").as_uri()]
-    assert breaker("report", demo, "--format", "json", "--open").returncode == 2
-    monkeypatch.setattr(webbrowser, "open", lambda url: False)
-    done = breaker("report", demo, "--out", tmp_path / "r.html", "--open", "--force")
+
+    def browser(url: str) -> bool:
+        opened.append(url)
+        return len(opened) == 1
+
+    monkeypatch.setattr(webbrowser, "open", browser)
+    assert breaker("report", root, "--out", out, "--open").returncode == 0
+    assert opened == [out.as_uri()]
+    assert breaker("report", root, "--format", "json", "--open").returncode == 2
+    done = breaker("report", root, "--out", out, "--open", "--force")
     assert (done.returncode, "no browser to open" in done.stderr) == (0, True)
 
 
@@ -181,7 +188,8 @@ def test_histograms_as_a_document(demo: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", PLOT_FORMATS)
-def test_histograms_can_be_drawn(demo: Path, tmp_path: Path, suffix: str) -> None:
+def test_histograms_can_be_drawn(tmp_path: Path, suffix: str) -> None:
+    demo = hostile(tmp_path / "corpus")
     plot = tmp_path / f"plot.{suffix}"
     assert breaker("histogram", demo, "--plot", plot).returncode == 0
     starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
@@ -207,6 +215,6 @@ def test_histograms_of_nothing_say_so(tmp_path: Path) -> None:
     assert breaker("histogram", tmp_path, "--allow-empty").returncode == 0
 
 
-def test_the_installed_command_reports(demo: Path, tmp_path: Path) -> None:
-    done = breaker_process("report", demo, "--out", tmp_path / "r.html")
+def test_the_installed_command_reports(tmp_path: Path) -> None:
+    done = breaker_process("report", hostile(tmp_path / "corpus"), "--out", tmp_path / "r.html")
     assert (done.returncode, done.stderr) == (0, "")
