@@ -111,4 +111,4 @@ class Privacy:
         if kind == "name" and (not text or _PLAIN_WORD.fullmatch(text)):
             return text
         digest = blake2b(text.encode(errors="surrogatepass"), digest_size=_HASH_BYTES, key=self.salt).hexdigest()
-        return f"{kind_of(text)}:{digest}" if kind == "measure" else digest
+        return f"{printable_unicode(kind_of(text))}:{digest}" if kind == "measure" else digest

@@ -15,7 +15,8 @@ from breaker.detectors import DETECTORS, FailGuard
 from tests.analysis.logs import LogWriter
 from tests.cli.commands import breaker, breaker_process, json_lines, replay_document, violations
 
-DOCS = Path(__file__).parent.parent.parent / "docs" / "detectors.md"
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs" / "detectors.md"
 EXIT_1 = "out\n[exit code: 1]"
 
 
@@ -213,8 +214,9 @@ def test_a_detector_without_the_demo_is_a_usage_error() -> None:
     assert (done.returncode, done.stderr) == (2, "breaker: error: --detector goes with --demo here\n")
 
 
-def test_the_page_shows_the_table_the_command_prints() -> None:
-    page = DOCS.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["docs/detectors.md", "README.md"])
+def test_the_page_shows_the_table_the_command_prints(page: str) -> None:
+    page = (ROOT / page).read_text(encoding="utf-8")
     shown = re.search(r"<!-- demo table: breaker (.*) -->\n\n(.*)\n<!-- end of demo table -->", page, re.DOTALL)
     assert shown is not None
     assert shown[2] == breaker(*shown[1].split()).stdout
