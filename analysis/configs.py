@@ -13,9 +13,10 @@ import yaml
 
 from breaker.ecmascript import parse_json, string_text
 
-__all__ = ["ConfigError", "apply_sets", "load_config", "load_document", "patch_rows"]
+__all__ = ["ROW_ID", "ConfigError", "apply_sets", "load_config", "load_document", "patch_rows", "with_nulls"]
 
-_ROW_ID = "repeat-tool-breaker"
+ROW_ID = "repeat-tool-breaker"
+"""The guard's row in a `cordis.patch.yml`."""
 _ROW_NAME = "dsh-repeat-tool-breaker"
 _MAPS = frozenset({"limits", "ignoreArgs", "hostAliases"})
 _TOML_NULL = "null"
@@ -126,17 +127,18 @@ def load_document(path: Path) -> object:
 
 def _read_toml(path: Path, text: str) -> object:
     try:
-        return _with_nulls(tomllib.loads(text))
+        return with_nulls(tomllib.loads(text))
     except (ValueError, RecursionError) as error:
         message = f"{path}: {error}"
         raise ConfigError(message) from None
 
 
-def _with_nulls(value: object) -> object:
+def with_nulls(value: object) -> object:
+    """Return a TOML document with null where the text `null` stands as a value."""
     if value == _TOML_NULL:
         return None
     if isinstance(value, dict):
-        return {key: _with_nulls(member) for key, member in cast("dict[str, object]", value).items()}
+        return {key: with_nulls(member) for key, member in cast("dict[str, object]", value).items()}
     return value
 
 
@@ -194,12 +196,12 @@ def _patched_row(path: Path, operations: list[object]) -> dict[str, object]:
             found = row.get("config")
             seen = True
     if not seen:
-        message = f"{path}: has no row with `id: {_ROW_ID}` or `name: {_ROW_NAME}`"
+        message = f"{path}: has no row with `id: {ROW_ID}` or `name: {_ROW_NAME}`"
         raise ConfigError(message)
     if found is None:
         return {}
     if not isinstance(found, Mapping):
-        message = f"{path}: the `config` of row {_ROW_ID} must be an object"
+        message = f"{path}: the `config` of row {ROW_ID} must be an object"
         raise ConfigError(message)
     return dict(cast("Mapping[str, object]", found))
 
@@ -218,7 +220,7 @@ def patch_rows(operations: Sequence[object]) -> list[Mapping[str, object]]:
 
 
 def _is_breaker_row(row: Mapping[str, object]) -> bool:
-    return row.get("id") == _ROW_ID or row.get("name") == _ROW_NAME
+    return row.get("id") == ROW_ID or row.get("name") == _ROW_NAME
 
 
 def apply_sets(config: Mapping[str, object], assignments: Sequence[str]) -> dict[str, object]:

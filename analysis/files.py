@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import tempfile
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import BinaryIO
 
 __all__ = ["OutputError", "atomic_file", "atomic_folder", "refuse_inside"]
+
+_NAME_BYTES = 4
+"""Random bytes in a temporary name."""
 
 _SESSION_LOG = re.compile(r"session(\.v[0-9]+)?\.jsonl(\.zstd)?")
 
@@ -58,20 +60,19 @@ def atomic_file(path: Path, *, force: bool) -> Generator[BinaryIO]:
     if path.exists() and not force:
         message = f"{path}: exists already; --force replaces it"
         raise OutputError(message)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    except OSError as error:
-        raise _told(path, error) from None
+    # The name is chosen before anything is made, so that an interrupt at any moment leaves nothing behind.
+    part = path.with_name(f".{path.name}.{token_hex(_NAME_BYTES)}.part")
     try:
         try:
-            with os.fdopen(descriptor, "wb") as file:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("xb") as file:
                 yield file
-            _publish(Path(name), path)
+            part.replace(path)
         except OSError as error:
             raise _told(path, error) from None
     finally:
-        Path(name).unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
 
 
 @contextmanager
@@ -95,20 +96,18 @@ def atomic_folder(folder: Path, names: Sequence[str], *, force: bool, replaced: 
         message = f"{folder}: holds {', '.join(standing)} already; --force replaces them"
         raise OutputError(message)
     made = not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
-    except OSError as error:
-        raise _told(folder, error) from None
+    work = folder / f".{token_hex(_NAME_BYTES)}.part"
     published = False
     try:
         try:
+            folder.mkdir(parents=True, exist_ok=True)
+            work.mkdir()
             yield work
             if force:
                 for name in (*reversed(names), *replaced):
                     (folder / name).unlink(missing_ok=True)
             for name in names:
-                _publish(work / name, folder / name)
+                (work / name).replace(folder / name)
             published = True
         except OSError as error:
             raise _told(folder, error) from None
@@ -117,10 +116,3 @@ def atomic_folder(folder: Path, names: Sequence[str], *, force: bool, replaced: 
         if made and not published:
             with suppress(OSError):
                 folder.rmdir()
-
-
-def _publish(written: Path, name: Path) -> None:
-    mask = os.umask(0)
-    os.umask(mask)
-    written.chmod(0o666 & ~mask)
-    written.replace(name)

@@ -6,9 +6,13 @@ import re
 from fnmatch import translate
 from functools import lru_cache
 
-__all__ = ["glob_fault", "session_matches"]
+from analysis.spreadsheet import literal_cell
+from analysis.text import plain
+
+__all__ = ["glob_fault", "literal_glob", "session_matches"]
 
 _REMEMBERED = 1024
+_OBEYED = frozenset("*?[")
 
 
 def glob_fault(glob: str) -> str | None:
@@ -24,6 +28,23 @@ def glob_fault(glob: str) -> str | None:
             return f"bad glob {glob!r}: `[` is never closed (write `[[]` for the character)"
         position = closed + 1
     return None
+
+
+def literal_glob(text: str) -> str:
+    """Return a glob that matches a text and can be shown: what a glob or a spreadsheet obeys is put into a set.
+
+    Invisible characters become `?`, which matches others too.
+    """
+    characters = [_literal(character) for character in text]
+    if characters and literal_cell(characters[0]) != characters[0]:
+        characters[0] = f"[{characters[0]}]"
+    return "".join(characters)
+
+
+def _literal(character: str) -> str:
+    if plain(character) != character:
+        return "?"
+    return f"[{character}]" if character in _OBEYED else character
 
 
 @lru_cache(maxsize=_REMEMBERED)

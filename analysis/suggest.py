@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.corpus import CorpusReplay, Period, replay_corpus
+from analysis.globs import literal_glob
 from analysis.labels import Label, LabelRules
 from analysis.progress import NO_PROGRESS, Progress
 from analysis.replay import ReplayPlan, SessionReplay
@@ -149,10 +148,8 @@ def suggest_labels(
 
 def proposals_csv(suggestions: Suggestions) -> str:
     """Return the proposals as a labels file in which every line is still a comment: taking off `# ` confirms one."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("session", "label", "reason"))
+    lines = [csv_line(("session", "label", "reason"))]
     for proposal in suggestions.proposals:
-        text.write(_NOT_CONFIRMED)
-        writer.writerow((proposal.session_id, proposal.label, "; ".join(proposal.signs)))
-    return text.getvalue()
+        cells = (literal_glob(proposal.session_id), proposal.label, "; ".join(proposal.signs))
+        lines.append(_NOT_CONFIRMED + csv_line(cells))
+    return "".join(lines)

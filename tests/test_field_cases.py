@@ -14,8 +14,12 @@ import pyarrow.parquet as parquet
 import pytest
 import zstandard
 
+from analysis.synth import write_corpus
 from tests.analysis.logs import LogWriter
 from tests.cli.commands import Json, breaker, breaker_process, json_lines, lines_of, replay_document
+
+parquet_files: Any = parquet
+parquet_datasets: Any = datasets
 
 EXIT_1 = "out\n[exit code: 1]"
 MEBI = 1 << 20
@@ -58,15 +62,11 @@ def measures(*calls: Json) -> list[set[str]]:
     return [set(line["measures"]) for line in json_lines(breaker("measure", "--jsonl", stdin=lines_of(given)).stdout)]
 
 
-def failure(text: str, *, shell: bool = True, ruleset: str = "0.8", **given: object) -> tuple[str, str] | None:
-    """Return reason and detail of a result's failure, None for a success."""
-    result = {"content": [{"type": "text", "text": text}], **given}
-    record: Json = {"result": result, "shell": shell}
-    if "command" in given:
-        record["command"] = given["command"]
-    (line,) = json_lines(breaker("classify", "--jsonl", "--ruleset", ruleset, stdin=lines_of([record])).stdout)
-    found = line["failure"]
-    return None if found is None else (found["reason"], found["detail"])
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo")
+    write_corpus(folder, "demo")
+    return folder
 
 
 # Reading
@@ -371,7 +371,7 @@ def test_case_19_nested_calls_are_calls_of_the_same_agent(tmp_path: Path) -> Non
 # The guard
 
 
-@pytest.mark.parametrize(("cap", "gated"), [("12", 12), ("16", 16), ("17", 17), ("18", None), ("1", 1), ("null", None)])
+@pytest.mark.parametrize(("cap", "gated"), [("12", 12), ("16", 16), ("17", 17), ("18", None), ("2", 2), ("null", None)])
 def test_case_20_the_cap_th_call_is_gated_and_no_other(cap: str, gated: int | None) -> None:
     setting = ("--set", f"limits.exact={cap}", "--set", "limits.cmd=null")
     decisions = [answer["decision"] for answer in answers(*(call(n, command="ls") for n in range(20)), options=setting)]
@@ -379,8 +379,9 @@ def test_case_20_the_cap_th_call_is_gated_and_no_other(cap: str, gated: int | No
     assert first == gated
 
 
-def test_case_20_a_cap_of_zero_is_refused_by_name() -> None:
-    done = breaker("guard", "--set", "limits.exact=0")
+@pytest.mark.parametrize("cap", ["0", "1"])
+def test_case_20_a_cap_that_leaves_no_call_is_refused_by_name(cap: str) -> None:
+    done = breaker("guard", "--set", f"limits.exact={cap}")
     assert done.returncode == 2
     assert "limits" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -411,7 +412,10 @@ def test_case_22_what_each_detector_says_of_repeats_that_are_no_run(tmp_path: Pa
     names = ("repeat-stop", "consecutive", "openhands", "doom-loop", "reminder")
     detectors = [text for name in names for text in ("--detector", name)]
     document = replay_document(tmp_path, "--policy", "observe", *detectors)
-    said = {row["id"]: {name for name, stages in row["detectors"].items() if stages} for row in document["sessions"]}
+    said = {
+        row["id"]: {name for name, stages in row["detectors"].items() if any(stages.values())}
+        for row in document["sessions"]
+    }
     # Who looks for a run of one call sees none; who looks for alternation sees one; the window sees them all.
     assert said == {"session-ab": {"openhands"}, "session-sweep": set(), "session-spread": set()}
     warned = {row["id"] for row in document["sessions"] if row["events"]["warn"]}
@@ -459,7 +463,7 @@ def test_case_25_a_pipe_hides_the_exit_code_and_the_traceback_tells() -> None:
             stdin=lines_of([{"result": {"content": [{"type": "text", "text": text}]}, "shell": True}]),
         ).stdout
     )
-    assert line["failure"]["reason"] == "traceback"
+    assert line["failure"]["reason"] == "exception"
     assert line["evidence"] == "text"
 
 
@@ -477,9 +481,20 @@ def test_case_26_quoted_markers(tmp_path: Path) -> None:
     assert "[exit code: 2]" in told.stdout
 
 
-def test_case_27_the_status_of_a_fetch_and_words_about_errors() -> None:
-    assert failure("Fetched https://a.example/ (HTTP 404)\n\nno", shell=False, isError=False) == ("http", "404")
-    assert failure("Fetched https://a.example/ (HTTP 200)\n\nHTTP Error 500", shell=False) is None
+@pytest.mark.parametrize(("status", "words", "failed"), [(404, "no such page", 1), (200, "HTTP Error 500", 0)])
+def test_case_27_the_status_of_a_fetch_decides_and_not_the_words(
+    tmp_path: Path, status: int, words: str, failed: int
+) -> None:
+    log = new_log()
+    arguments = '{"url":"https://a.example/"}'
+    log.result(
+        log.call(name="web_fetch", arguments=arguments), f"Fetched https://a.example/ (HTTP {status})\n\n{words}"
+    )
+    log.result(log.call(name="web_fetch", arguments=arguments), words, meta={"statusCode": status})
+    log.write(tmp_path)
+    totals = replay_document(tmp_path)["totals"]
+    assert totals["failed"] == 2 * failed
+    assert {(row["reason"], row["detail"]) for row in totals["failed_by"]} == ({("http", "404")} if failed else set())
 
 
 @pytest.mark.parametrize(
@@ -494,25 +509,22 @@ def test_case_28_a_printed_status_is_a_failure_in_some_releases(tmp_path: Path, 
     assert f"ruleset {ruleset} (" in breaker("replay", tmp_path, "--ruleset", ruleset).stdout
 
 
-def test_case_29_shell_spellings_of_one_command() -> None:
-    spellings = (
-        "npm test",
-        "cd x && npm test",
-        "CI=1 npm test",
-        'bash -c "npm test"',
-        "npm test # again",
-    )
-    found = [
-        {one for one in measured if one.startswith("cmd:")}
-        for measured in measures(*(call(0, command=spelling) for spelling in spellings))
-    ]
-    assert found == [
-        {"cmd:npm:npm test"},
-        {"cmd:npm:npm test"},
-        {"cmd:npm:npm test"},
-        {"cmd:npm:npm test"},
-        {"cmd:npm:npm test"},
-    ]
+@pytest.mark.parametrize(
+    ("spelling", "measure"),
+    [
+        ("CI=1 npm test", "npm:npm test"),
+        ("'npm' \"test\"", "npm:npm test"),
+        ("npm  test", "npm:npm test"),
+        ("cd x && npm test", "cd:cd x && npm test"),
+        ("env CI=1 npm test", "npm:env CI=1 npm test"),
+        ('bash -c "npm test"', "bash:bash -c npm test"),
+        ("npm test # again", "npm:npm test # again"),
+        ("cat <<'EOF' > a\nnpm test\nEOF", "cat:cat <<EOF > a npm test EOF"),
+    ],
+)
+def test_case_29_shell_spellings_measure_as_they_do_live(spelling: str, measure: str) -> None:
+    (found,) = measures(call(0, command=spelling))
+    assert {one for one in found if one.startswith("cmd:")} == {f"cmd:{measure}"}
 
 
 def test_case_30_urls_that_are_equal_or_not() -> None:
@@ -545,10 +557,10 @@ def test_case_31_a_column_filled_late_and_shards_that_are_all_null(tmp_path: Pat
         log.write(tmp_path / name)
         done = breaker("export", tmp_path / name, "--out", tmp_path / "out" / name, "--tables", "calls")
         assert done.returncode == 0
-    schemas = [parquet.read_schema(tmp_path / "out" / name / "calls.parquet") for name in ("late", "never")]
+    schemas = [parquet_files.read_schema(tmp_path / "out" / name / "calls.parquet") for name in ("late", "never")]
     assert schemas[0].equals(schemas[1])
     shards = [str(tmp_path / "out" / name / "calls.parquet") for name in ("never", "late")]
-    data: Any = datasets.dataset(shards, format="parquet").to_table()
+    data = parquet_datasets.dataset(shards, format="parquet").to_table()
     assert data.num_rows == 320
 
 
@@ -575,15 +587,14 @@ def test_case_32_integers_beyond_64_bits_are_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["replay", "doctor", "export", "sweep", "histogram", "report", "compare"])
 def test_case_33_nothing_to_look_at_is_never_green(tmp_path: Path, verb: str) -> None:
-    options = {
-        "export": ("--out", str(tmp_path / "o")),
-        "report": ("--out", str(tmp_path / "o.html")),
-        "sweep": ("--grid", "warnAt=3,4"),
-        "compare": ("--a", "warnAt=3", "--b", "warnAt=4"),
-    }.get(verb, ())
+    options = {"sweep": ("--grid", "warnAt=3,4"), "compare": ("--a", "warnAt=3", "--b", "warnAt=4")}.get(verb, ())
+    to_file = verb in {"export", "report"}
     (tmp_path / "empty").mkdir()
     put(tmp_path / "broken", b"no log\n")
-    codes = [breaker(verb, tmp_path / name, *options).returncode for name in ("empty", "missing", "broken")]
+    codes: list[int] = []
+    for name in ("empty", "missing", "broken"):
+        out = ("--out", str(tmp_path / f"out-{name}")) if to_file else ()
+        codes.append(breaker(verb, tmp_path / name, *options, *out).returncode)
     assert codes == [4, 2, 3]
 
 

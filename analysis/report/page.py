@@ -116,7 +116,7 @@ def _histogram_told(histogram: Histogram) -> str:
     reached = ", ".join(
         f"{stage} {threshold:g}: {histogram.reached(threshold)}" for stage, threshold in histogram.thresholds.items()
     )
-    told = f"{histogram.total} {things}, highest {histogram.highest}"
+    told = f"{things}: {histogram.total}, highest {histogram.highest}"
     return f"{told}; at or above {reached}" if reached else told
 
 

@@ -16,13 +16,23 @@ from analysis.report.data import CallMark, Histogram, StageLine, TurnLine
 from analysis.tables import What
 
 __all__ = [
+    "BARS",
+    "CALM",
+    "COLUMN_WIDTH",
+    "FAINT",
+    "HATCHES",
+    "INK",
+    "PAPER",
     "PLOT_FORMATS",
+    "STAGE_LINES",
     "Figure",
     "PlotFormat",
     "histogram_figure",
     "histogram_sheet",
     "inline_svg",
+    "new_figure",
     "stages_figure",
+    "styled",
     "timeline_figure",
     "turns_figure",
     "write_figure",
@@ -34,24 +44,24 @@ PLOT_FORMATS: tuple[PlotFormat, ...] = ("png", "svg", "pdf")
 Figure = Any
 """A matplotlib figure; its published types say nothing."""
 
-_INK = "#1a1a1a"
-_FAINT = "#8a8a8a"
-_BARS: dict[Label, str] = {"good": "#cfe0ef", "stuck": "#b3541e", "unknown": "#5b7fa6"}
-_HATCHES: dict[Label, str] = {"good": "", "stuck": "////", "unknown": ""}
+INK = "#1a1a1a"
+FAINT = "#8a8a8a"
+BARS: dict[Label, str] = {"good": "#cfe0ef", "stuck": "#b3541e", "unknown": "#5b7fa6"}
+HATCHES: dict[Label, str] = {"good": "", "stuck": "////", "unknown": ""}
 _FAILED = "#b3541e"
-_CALM = "#5b7fa6"
-_PAPER = "#ffffff"
+CALM = "#5b7fa6"
+PAPER = "#ffffff"
 _THEME = {
-    _INK: "--ink",
-    _FAINT: "--faint",
+    INK: "--ink",
+    FAINT: "--faint",
     "#cfe0ef": "--bar-good",
     _FAILED: "--bar-stuck",
-    _CALM: "--bar",
-    _PAPER: "--paper",
+    CALM: "--bar",
+    PAPER: "--paper",
 }
 """Colours of the pictures, and the style sheet's names for them where a picture is part of a page."""
 
-_LINES = {"warn": ":", "summarize": "-.", "gate": "-", "fail-warn": ":", "fail-gate": "-"}
+STAGE_LINES = {"warn": ":", "summarize": "-.", "gate": "-", "fail-warn": ":", "fail-gate": "-"}
 """How each stage's threshold is drawn."""
 _WHAT_TITLES: dict[What, str] = {
     "next": "Calls by their count",
@@ -63,7 +73,8 @@ _WHAT_AXES: dict[What, tuple[str, str]] = {
     "peak": ("highest count in the session [calls]", "sessions"),
     "streak": ("failures in a row [calls]", "streaks"),
 }
-_WIDTH = 4.3
+COLUMN_WIDTH = 4.3
+"""Inches: a picture is readable at the width of a column."""
 _PANEL_HEIGHT = 2.35
 _NAME_HEIGHT = 11
 """Points a threshold's name takes above the picture."""
@@ -77,9 +88,9 @@ _DPI = 160
 _SETTINGS = {
     "font.size": 10.0,
     "font.family": "sans-serif",
-    "axes.edgecolor": _FAINT,
-    "axes.labelcolor": _INK,
-    "axes.titlecolor": _INK,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
     "axes.titlesize": 10.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
@@ -87,17 +98,17 @@ _SETTINGS = {
     "axes.spines.right": False,
     "axes.linewidth": 0.8,
     "hatch.linewidth": 0.6,
-    "text.color": _INK,
+    "text.color": INK,
     "text.parse_math": False,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
     "legend.frameon": False,
     "legend.fontsize": 9.5,
     "svg.fonttype": "none",
     "svg.hashsalt": "breaker",
-    "figure.facecolor": _PAPER,
+    "figure.facecolor": PAPER,
     "axes.facecolor": "none",
-    "savefig.facecolor": _PAPER,
+    "savefig.facecolor": PAPER,
 }
 
 
@@ -113,11 +124,11 @@ class _Lane:
 
 
 _LANES = (
-    _Lane("ok", "o", filled=False, colour=_CALM, size=13),
+    _Lane("ok", "o", filled=False, colour=CALM, size=13),
     _Lane("failed", "x", filled=True, colour=_FAILED, size=17),
-    _Lane("other", "|", filled=True, colour=_FAINT, size=22),
-    _Lane("warned", "^", filled=False, colour=_INK, size=18),
-    _Lane("gated", "s", filled=True, colour=_INK, size=15),
+    _Lane("other", "|", filled=True, colour=FAINT, size=22),
+    _Lane("warned", "^", filled=False, colour=INK, size=18),
+    _Lane("gated", "s", filled=True, colour=INK, size=15),
 )
 _MESSAGES = frozenset({"warn", "summarize", "fail-warn"})
 _GATES = frozenset({"gate", "fail-gate", "shell-http"})
@@ -133,11 +144,13 @@ def _matplotlib_figure(**options: object) -> Figure:
     return import_module("matplotlib.figure").Figure(**options)
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure; sizes in inches."""
     return _matplotlib_figure(figsize=(width, height), layout="constrained")
 
 
-def _styled() -> Any:
+def styled() -> Any:
+    """Return a context in which figures are made and written in the house's style."""
     return _matplotlib().rc_context(_SETTINGS)
 
 
@@ -146,8 +159,8 @@ def _styled() -> Any:
 
 def histogram_figure(histograms: Sequence[Histogram]) -> Figure:
     """Draw the histograms of one measure kind under each other, with their thresholds and by label."""
-    with _styled():
-        figure = _figure(_WIDTH, _PANEL_HEIGHT * len(histograms) + 0.3)
+    with styled():
+        figure = new_figure(COLUMN_WIDTH, _PANEL_HEIGHT * len(histograms) + 0.3)
         for axes, histogram in zip(figure.subplots(len(histograms), 1, squeeze=False)[:, 0], histograms, strict=True):
             _draw_histogram(axes, histogram)
         _add_legend(figure, histograms)
@@ -158,8 +171,8 @@ def histogram_sheet(histograms: Sequence[Histogram], title: str) -> Figure:
     """Draw all histograms on one sheet: a row for every kind, a column for what is counted."""
     kinds = list(dict.fromkeys(histogram.kind for histogram in histograms))
     whats = list(dict.fromkeys(histogram.what for histogram in histograms))
-    with _styled():
-        figure = _figure(_WIDTH * max(len(whats), 1), _PANEL_HEIGHT * max(len(kinds), 1) + 0.7)
+    with styled():
+        figure = new_figure(COLUMN_WIDTH * max(len(whats), 1), _PANEL_HEIGHT * max(len(kinds), 1) + 0.7)
         figure.suptitle(title, x=0.01, ha="left", fontsize=9)
         if not histograms:
             figure.text(0.5, 0.4, "no values: no call met the guard", ha="center")
@@ -171,7 +184,7 @@ def histogram_sheet(histograms: Sequence[Histogram], title: str) -> Figure:
                 histogram = by_place.get((kind, what))
                 if histogram is None:
                     axes.set_axis_off()
-                    axes.text(0.0, 0.95, f"{kind}: no values", transform=axes.transAxes, va="top", color=_FAINT)
+                    axes.text(0.0, 0.95, f"{kind}: no values", transform=axes.transAxes, va="top", color=FAINT)
                 else:
                     _draw_histogram(axes, histogram)
         _add_legend(figure, histograms)
@@ -193,10 +206,10 @@ def _draw_histogram(axes: Any, histogram: Histogram) -> None:
             [start * width + left + room / 2 for start in bars],
             list(bars.values()),
             width=room,
-            color=_BARS[label],
-            edgecolor=_INK,
+            color=BARS[label],
+            edgecolor=INK,
             linewidth=0.5,
-            hatch=_HATCHES[label],
+            hatch=HATCHES[label],
             zorder=2,
         )
     logarithmic = max(heights) >= _LOG_FROM * min(heights)
@@ -227,7 +240,7 @@ def _add_legend(figure: Figure, histograms: Sequence[Histogram]) -> None:
         return
     patch = import_module("matplotlib.patches").Patch
     handles = [
-        patch(facecolor=_BARS[label], edgecolor=_INK, linewidth=0.5, hatch=_HATCHES[label], label=f"{label} sessions")
+        patch(facecolor=BARS[label], edgecolor=INK, linewidth=0.5, hatch=HATCHES[label], label=f"{label} sessions")
         for label in LABELS
         if label in shown
     ]
@@ -247,17 +260,17 @@ def _no_tick(value: float, place: int | None) -> str:
 def _draw_thresholds(axes: Any, drawn: Mapping[str, float]) -> None:
     """Draw each threshold before the bars it stops; the names stand above each other, so that none covers another."""
     for row, (stage, threshold) in enumerate(sorted(drawn.items(), key=lambda item: (-item[1], item[0]))):
-        style = _LINES[stage]
+        style = STAGE_LINES[stage]
         at = threshold - 0.5
         above = 3 + _NAME_HEIGHT * row
-        axes.axvline(at, color=_INK, linestyle=style, linewidth=1.2, zorder=3)
+        axes.axvline(at, color=INK, linestyle=style, linewidth=1.2, zorder=3)
         axes.annotate(
             "",
             (at, 1.0),
             xycoords=axes.get_xaxis_transform(),
             xytext=(0, above + _NAME_HEIGHT - 2),
             textcoords="offset points",
-            arrowprops={"arrowstyle": "-", "color": _INK, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0},
+            arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0},
         )
         axes.annotate(
             f"{stage} {threshold:g}",
@@ -276,18 +289,18 @@ def _draw_thresholds(axes: Any, drawn: Mapping[str, float]) -> None:
 
 def stages_figure(lines: Sequence[StageLine]) -> Figure:
     """Draw the share of sessions that reach each stage, with its interval."""
-    with _styled():
-        figure = _figure(_WIDTH, 0.36 * len(lines) + 0.9)
+    with styled():
+        figure = new_figure(COLUMN_WIDTH, 0.36 * len(lines) + 0.9)
         axes = figure.subplots()
         for place, line in enumerate(lines):
             share = line.sessions
             value = (share.value or 0) * 100
-            axes.barh(place, value, height=0.6, color=_CALM, edgecolor=_INK, linewidth=0.5, zorder=2)
+            axes.barh(place, value, height=0.6, color=CALM, edgecolor=INK, linewidth=0.5, zorder=2)
             end = value
             if share.low is not None and share.high is not None:
                 low, high = share.low * 100, share.high * 100
-                axes.plot([low, high], [place, place], color=_INK, linewidth=1.4, zorder=3)
-                axes.plot([low, high], [place, place], "|", color=_INK, markersize=6, zorder=3)
+                axes.plot([low, high], [place, place], color=INK, linewidth=1.4, zorder=3)
+                axes.plot([low, high], [place, place], "|", color=INK, markersize=6, zorder=3)
                 end = high
             axes.annotate(
                 f"{share.part} of {share.whole}",
@@ -326,8 +339,8 @@ def timeline_figure(marks: Sequence[CallMark]) -> Figure:
         group = marks[start : start + step]
         for lane in {lane for mark in group for lane in _lanes_of(mark)}:
             places[lane].append(group[0].call + (step - 1) / 2)
-    with _styled():
-        figure = _matplotlib_figure(figsize=(_WIDTH, 1.75))
+    with styled():
+        figure = _matplotlib_figure(figsize=(COLUMN_WIDTH, 1.75))
         # Fixed margins: a report has many of these, and measuring texts takes most of a picture's time.
         axes = figure.add_axes(_TIMELINE_PLACE)
         for row, lane in enumerate(_LANES):
@@ -342,11 +355,11 @@ def timeline_figure(marks: Sequence[CallMark]) -> Figure:
                 linewidths=1.1,
                 zorder=3,
             )
-        axes.axhline(2.5, color=_FAINT, linewidth=0.6)
+        axes.axhline(2.5, color=FAINT, linewidth=0.6)
         before = marks[0].turn if marks else 0
         for mark in marks:
             if mark.turn != before:
-                axes.axvline(mark.call - 0.5, color=_FAINT, linewidth=0.7, linestyle="--", zorder=1)
+                axes.axvline(mark.call - 0.5, color=FAINT, linewidth=0.7, linestyle="--", zorder=1)
                 before = mark.turn
         axes.set_yticks(range(len(_LANES)), [f"{lane.name} ({len(places[lane.name])})" for lane in _LANES])
         if step > 1:
@@ -355,28 +368,28 @@ def timeline_figure(marks: Sequence[CallMark]) -> Figure:
         axes.set_xlim(-0.8, max(len(marks), 10) - 0.2)
         axes.xaxis.get_major_locator().set_params(integer=True)
         told = "" if step == 1 else f", {step} calls a mark"
-        axes.set_xlabel(f"call in the session [index{told}]; dashed: a new turn")
+        axes.set_xlabel(f"call [index{told}]; dashed: a new turn")
         return figure
 
 
 def turns_figure(lines: Sequence[TurnLine], short_line: int) -> Figure:
     """Draw failures and the share of short phrases over the turns of a session."""
     turns = [line.turn for line in lines]
-    with _styled():
-        figure = _figure(_WIDTH, 2.9)
+    with styled():
+        figure = new_figure(COLUMN_WIDTH, 2.9)
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1, 1))
         shares = [math.nan if line.short_line_share is None else line.short_line_share * 100 for line in lines]
-        upper.plot(turns, shares, color=_INK, marker="o", markersize=4, linewidth=1.2)
+        upper.plot(turns, shares, color=INK, marker="o", markersize=4, linewidth=1.2)
         upper.set_ylim(-4, 104)
         upper.set_yticks([0, 50, 100])
         upper.set_ylabel("short lines [%]")
-        upper.set_title(f"Lines of at most {short_line} characters in the model's text")
-        lower.bar(turns, [line.calls for line in lines], color="none", edgecolor=_INK, linewidth=0.7, label="calls")
+        upper.set_title(f"Short lines: at most {short_line} characters")
+        lower.bar(turns, [line.calls for line in lines], color="none", edgecolor=INK, linewidth=0.7, label="calls")
         lower.bar(
             turns,
             [line.failed for line in lines],
             color=_FAILED,
-            edgecolor=_INK,
+            edgecolor=INK,
             linewidth=0.5,
             hatch="////",
             label="failed",
@@ -401,7 +414,7 @@ def write_figure(figure: Figure, file: BinaryIO, kind: PlotFormat) -> None:
         "svg": {"Date": None, "Creator": None},
         "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     }
-    with _styled():
+    with styled():
         figure.savefig(file, format=kind, dpi=_DPI, metadata=metadata[kind])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from analysis.sessions.decode import NOTES, TORN, Limits, Line, LineReader, Unreadable
+from analysis.sessions.decode import NOTES, TORN, Defect, Limits, Line, LineReader, Unreadable
 from analysis.sessions.facts import Fact, FactBuilder, MarkerScan, ResultSource, SessionFacts
 from analysis.sessions.find import SessionFile
 from analysis.sessions.header import NEWEST_VERSION, Header, HeaderError, parse_header
@@ -32,6 +32,11 @@ def read_header(file: SessionFile, limits: Limits = _DEFAULT_LIMITS) -> Header |
     except (Unreadable, HeaderError):
         return None
     return None
+
+
+def _stands_before(defect: Defect, line: int) -> bool:
+    """Tell whether bytes before a line are lost. The reader may be ahead, and know of later lines' defects."""
+    return defect.kind not in NOTES and (defect.line is None or defect.line <= line)
 
 
 class SessionReader:
@@ -139,7 +144,7 @@ class SessionReader:
             report.state = "corrupt"
             report.add(ReadDefect("header", str(error), number, offset, frame, self.file.size))
             return None
-        if self._lines.defects and any(defect.kind not in NOTES for defect in self._lines.defects):
+        if any(_stands_before(defect, number) for defect in self._lines.defects):
             report.state = "corrupt"
             message = "what stood before the first readable line is lost, and the header with it"
             report.add(ReadDefect("header", message, number, offset, frame))

@@ -83,9 +83,7 @@ def sweep_floors(sessions: Sequence[SweepSession], alpha: float) -> list[TrackFl
     stages = ("warnAt", "summarizeAt")
     kinds = sorted({kind for peaks in good for kind in peaks.by_kind})
     return [
-        TrackFloor(
-            "occurrence", None, (*stages, "limits"), floor_of([peaks.highest for peaks in good], alpha)
-        ),
+        TrackFloor("occurrence", None, (*stages, "limits"), floor_of([peaks.highest for peaks in good], alpha)),
         *(
             TrackFloor(
                 "occurrence", kind, (f"limits.{kind}",), floor_of([peaks.by_kind.get(kind, 0) for peaks in good], alpha)

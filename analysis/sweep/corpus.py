@@ -20,6 +20,7 @@ from analysis.sweep.front import Front, find_front
 from analysis.sweep.grid import SweepConfig, SweepPlan
 from analysis.sweep.metrics import ConfigMetrics, Increments, Lead, SessionView, Tally, increments
 from analysis.sweep.peaks import SessionPeaks, peaks_of
+from analysis.sweep.requirements import Choosing
 from analysis.sweep.runs import Choice, EngineRun, Mode, Thresholds, Trip, run_script, whole_limit
 from analysis.sweep.script import MeasuredColumn, ScriptRecorder, SessionScript
 from analysis.sweep.sessions import SweepSession, session_values
@@ -33,6 +34,7 @@ __all__ = ["SessionSweeper", "Sweep", "SweepWork", "sweep_corpus"]
 _MILLISECONDS = 1000
 _NO_LABELS = LabelRules()
 _DEFAULT_LIMITS = Limits()
+_USUAL = Choosing()
 
 _Speech: TypeAlias = "tuple[int | None, int | None, int | None]"
 """`warnAt`, `summarizeAt`, `failWarnAt`."""
@@ -62,11 +64,13 @@ class Sweep:
     work: SweepWork
     sessions: tuple[SweepSession, ...]
     """What each session of the corpus adds to each configuration, in the corpus' order."""
+    choosing: Choosing = _USUAL
+    """How one configuration is chosen."""
 
     @cached_property
     def front(self) -> Front:
-        """The Pareto front."""
-        return find_front(self.rows, self.labels)
+        """The Pareto front, and the choice."""
+        return find_front(self.rows, self.labels, self.choosing)
 
 
 def sweep_corpus(
@@ -75,6 +79,7 @@ def sweep_corpus(
     base: ReplayPlan,
     *,
     labels: LabelRules = _NO_LABELS,
+    choosing: Choosing = _USUAL,
     period: Period | None = None,
     limits: Limits = _DEFAULT_LIMITS,
     progress: Progress = NO_PROGRESS,
@@ -86,6 +91,7 @@ def sweep_corpus(
         plan: the configurations.
         base: what they share: where the shell-HTTP policy is engaged, the machine, what results are classified from.
         labels: what a person knows of the sessions.
+        choosing: how one configuration is chosen.
         period: only sessions created in it.
         limits: bounds on what one file may take.
         progress: told how many bytes were read.
@@ -131,6 +137,7 @@ def sweep_corpus(
         labels={label: by_label[label] for label in LABELS},
         work=SweepWork(sessions, sweeper.engine_runs, sessions * len(plan.configs)),
         sessions=tuple(kept[row.path] for row in corpus.sessions),
+        choosing=choosing,
     )
 
 

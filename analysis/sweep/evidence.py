@@ -1,4 +1,4 @@
-"""The metrics of every configuration over any part of the sessions: one row per session, one column per configuration."""
+"""The metrics of every configuration over any part of the sessions: rows are sessions, columns configurations."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Evidence:
             for values, members in session.values
         ]
         lengths = [len(members) for *_, members in entries]
-        added = np.array([_row(values, label) for _, label, values, _ in entries], dtype=np.float64)
+        added = np.array([_row(values, sessions[number].label) for number, _, values, _ in entries], dtype=np.float64)
         leads = np.array(
             [
                 [values.lead_calls, values.lead_minutes, values.lead_tokens]
@@ -128,9 +128,7 @@ class Evidence:
         }
         columns: dict[str, list[Value]] = {}
         for place, name in enumerate(_ADDITIVE):
-            sums = np.bincount(
-                self._columns, weights=weights * self._added[self._owner, place], minlength=self.configs
-            )
+            sums = np.bincount(self._columns, weights=weights * self._added[self._owner, place], minlength=self.configs)
             columns[name] = [int(value) for value in sums]
         stuck = [used and label == "stuck" for label, used in zip(self.labels, chosen, strict=True)]
         for name in LEADS:
@@ -155,9 +153,11 @@ def column_medians(values: FloatArray) -> FloatArray:
     """Return the median of each column's numbers, NaN left out; NaN where a column has none."""
     rows = values.shape[0]
     if not rows:
-        return np.full(values.shape[1], np.nan)
+        return np.full((values.shape[1],), np.nan, dtype=np.float64)
     ordered = np.sort(values, axis=0)
     present = rows - np.isnan(ordered).sum(axis=0)
     low, high = np.maximum((present - 1) // 2, 0), np.minimum(present // 2, rows - 1)
-    place = np.arange(values.shape[1])
-    return np.where(present > 0, (ordered[low, place] + ordered[high, place]) / 2, np.nan)
+    place: IntArray = np.arange(values.shape[1], dtype=np.int64)
+    middle: FloatArray = (ordered[low, place] + ordered[high, place]) / 2
+    middle[present == 0] = np.nan
+    return middle

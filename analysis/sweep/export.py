@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from analysis.replay import STAGES
+from analysis.spreadsheet import csv_line
 from analysis.sweep.corpus import Sweep
 from analysis.sweep.document import flat_rows, sweep_document
+from analysis.sweep.held_out import HeldOut
+from analysis.sweep.intervals import Uncertainty
 from analysis.sweep.metrics import METRICS
 
-__all__ = ["OUTPUT_SUFFIXES", "csv_text", "writer_of"]
+__all__ = ["OUTPUT_SUFFIXES", "Writer", "csv_text", "writer_of"]
 
 _WHOLE = {
     "window",
@@ -29,14 +30,11 @@ _WHOLE = {
 _TRUTHS = {"includeLocal", "blockShellHttp", "blockLocalHttp", "pareto", "recommended"}
 
 
-def csv_text(sweep: Sweep) -> str:
+def csv_text(sweep: Sweep, uncertainty: Uncertainty | None = None, held_out: HeldOut | None = None) -> str:
     """Return the rows as CSV with headings; null is an empty cell, truth is `true` and `false`."""
-    rows = flat_rows(sweep)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(rows[0])
-    writer.writerows([_cell(value) for value in row.values()] for row in rows)
-    return text.getvalue()
+    del held_out
+    rows = flat_rows(sweep, uncertainty)
+    return csv_line(rows[0]) + "".join(csv_line(map(_cell, row.values())) for row in rows)
 
 
 def _cell(value: object) -> object:
@@ -45,19 +43,21 @@ def _cell(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _write_csv(sweep: Sweep, file: BinaryIO) -> None:
-    file.write(csv_text(sweep).encode("utf-8", "surrogatepass"))
+def _write_csv(sweep: Sweep, file: BinaryIO, uncertainty: Uncertainty | None, held_out: HeldOut | None) -> None:
+    file.write(csv_text(sweep, uncertainty, held_out).encode("utf-8", "surrogatepass"))
 
 
-def _write_json(sweep: Sweep, file: BinaryIO) -> None:
-    file.write(json.dumps(sweep_document(sweep), indent=2).encode())
+def _write_json(sweep: Sweep, file: BinaryIO, uncertainty: Uncertainty | None, held_out: HeldOut | None) -> None:
+    document = sweep_document(sweep, uncertainty=uncertainty, held_out=held_out)
+    file.write(json.dumps(document, indent=2).encode())
 
 
-def _write_parquet(sweep: Sweep, file: BinaryIO) -> None:
+def _write_parquet(sweep: Sweep, file: BinaryIO, uncertainty: Uncertainty | None, held_out: HeldOut | None) -> None:
+    del held_out
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = flat_rows(sweep)
+    rows = flat_rows(sweep, uncertainty)
     types = {"int64": pa.int64(), "bool": pa.bool_(), "float64": pa.float64(), "string": pa.string()}
     schema = pa.schema([pa.field(name, types[_column(name)]) for name in rows[0]])
     with pq.ParquetWriter(file, schema) as writer:
@@ -78,12 +78,15 @@ def _column(name: str) -> str:
         return "int64"
     if name in _TRUTHS:
         return "bool"
-    if name.startswith(("limits.", "lead_")) or name == "failLimit":
+    if name.startswith(("limits.", "lead_")) or name == "failLimit" or name.endswith((".low", ".high")):
         return "float64"
     return "string"
 
 
-_WRITERS: Mapping[str, Callable[[Sweep, BinaryIO], None]] = {
+Writer: TypeAlias = "Callable[[Sweep, BinaryIO, Uncertainty | None, HeldOut | None], None]"
+"""Writes a sweep to a file, with its intervals and its cross-validation where there are any."""
+
+_WRITERS: Mapping[str, Writer] = {
     ".parquet": _write_parquet,
     ".csv": _write_csv,
     ".json": _write_json,
@@ -92,6 +95,6 @@ OUTPUT_SUFFIXES = tuple(_WRITERS)
 """The endings of the files a sweep can be written to."""
 
 
-def writer_of(path: Path) -> Callable[[Sweep, BinaryIO], None] | None:
+def writer_of(path: Path) -> Writer | None:
     """Return what writes a sweep to a file, by the ending of its name; None for an unknown one."""
     return _WRITERS.get(path.suffix.lower())

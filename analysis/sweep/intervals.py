@@ -24,6 +24,7 @@ __all__ = [
     "CoverageCell",
     "Interval",
     "Spread",
+    "Uncertainty",
     "bootstrap_medians",
     "bootstrap_totals",
     "coverage_table",
@@ -94,6 +95,15 @@ class ConfigIntervals:
     """For each None, why."""
     spreads: Mapping[str, Spread]
     """By count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """The intervals of a whole sweep."""
+
+    seed: int
+    """What sessions were drawn from."""
+    configs: tuple[ConfigIntervals, ...]
 
 
 @cache
@@ -185,11 +195,11 @@ def _corrected_ends(ordered: FloatArray, values: FloatArray, sessions: int) -> t
     spread = squares > 0
     acceleration = np.divide(cubes, 6 * squares**1.5, out=np.zeros_like(sums), where=spread)
     below = ((ordered < sums).sum(axis=0) + (ordered <= sums).sum(axis=0)) / 2
-    bias = ndtri(np.clip(below / resamples, 1 / resamples, 1 - 1 / resamples))
+    bias = cast("FloatArray", ndtri(np.clip(below / resamples, 1 / resamples, 1 - 1 / resamples)))
     ends: list[FloatArray] = []
     for tail in (_TAIL, 1 - _TAIL):
-        shifted = bias + ndtri(tail)
-        level = ndtr(bias + shifted / (1 - acceleration * shifted))
+        shifted = bias + float(ndtri(tail))
+        level = cast("FloatArray", ndtr(bias + shifted / (1 - acceleration * shifted)))
         ends.append(np.where(spread, _quantiles(ordered, np.where(spread, level, 0.5)), sums))
     return ends[0], ends[1]
 
@@ -199,7 +209,7 @@ def _quantiles(ordered: FloatArray, levels: FloatArray) -> FloatArray:
     place = levels * (ordered.shape[0] - 1)
     below = np.floor(place).astype(np.int64)
     above = np.minimum(below + 1, ordered.shape[0] - 1)
-    columns = np.arange(ordered.shape[1])
+    columns: npt.NDArray[np.int64] = np.arange(ordered.shape[1], dtype=np.int64)
     part = place - below
     return ordered[below, columns] * (1 - part) + ordered[above, columns] * part
 
@@ -225,7 +235,7 @@ def bootstrap_medians(values: FloatArray, *, seed: int, resamples: int = RESAMPL
     return ends[0][place], ends[1][place]
 
 
-def sweep_intervals(evidence: Evidence, rows: Sequence[Mapping[str, Value]], *, seed: int) -> list[ConfigIntervals]:
+def sweep_intervals(evidence: Evidence, rows: Sequence[Mapping[str, Value]], *, seed: int) -> Uncertainty:
     """Return the intervals of every configuration.
 
     Shares of sessions have Wilson's, in sessions of the corpus; counts and medians the bootstrap's over sessions.
@@ -239,7 +249,7 @@ def sweep_intervals(evidence: Evidence, rows: Sequence[Mapping[str, Value]], *, 
     for start in range(0, evidence.configs, _CONFIGS_AT_ONCE):
         stop = min(start + _CONFIGS_AT_ONCE, evidence.configs)
         found.extend(_some_intervals(evidence, rows[start:stop], start, stop, seed))
-    return found
+    return Uncertainty(seed, tuple(found))
 
 
 def _some_intervals(

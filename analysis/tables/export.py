@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +20,7 @@ from analysis.files import atomic_folder
 from analysis.labels import LabelRules
 from analysis.replay import ReplayPlan
 from analysis.sessions.find import SessionFile, find_sessions
+from analysis.spreadsheet import csv_line
 from analysis.tables.arrow import batch_rows, rechunked, with_metadata, write_arrow, write_parquet
 from analysis.tables.collect import TABLE_NAMES, TablesObservation
 from analysis.tables.privacy import Privacy
@@ -206,15 +205,10 @@ def _write_ndjson(file: BinaryIO, tables: Iterable[pa.Table]) -> None:
 
 
 def _write_csv(file: BinaryIO, tables: Iterable[pa.Table], names: Sequence[str]) -> None:
-    """Write comma-separated text: null and empty text are both empty, lists are JSON."""
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
+    """Write comma-separated text: null and empty text are both empty, lists are JSON, nothing acts in a spreadsheet."""
+    file.write(csv_line(names).encode())
     for table in tables:
-        for row in _rows(table):
-            writer.writerow([_cell(value) for value in row.values()])
-    text.flush()
-    text.detach()
+        file.writelines(csv_line(map(_cell, row.values())).encode() for row in _rows(table))
 
 
 def _cell(value: object) -> object:

@@ -56,7 +56,7 @@ SHAPES: dict[str, tuple[Shape, float]] = {
     "heavy": _lognormal(0.24, 1.2, 1.6),
     "extreme": _lognormal(0.09, 4.0, 1.6),
 }
-"""`skewed` and `heavy` have advisories in a quarter of the sessions, as recorded corpora do; `extreme` are gated calls."""
+"""`skewed` and `heavy` are advisories in a quarter of the sessions, as recorded corpora have; `extreme` gated calls."""
 
 
 def count_cell(sessions: int, name: str, trials: int) -> dict[str, object]:

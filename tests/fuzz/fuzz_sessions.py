@@ -25,7 +25,7 @@ from typing import Self
 import msgspec
 
 from tests.fuzz.bases import gather
-from tests.fuzz.invariants import hold
+from tests.fuzz.invariants import ROOMY, TIGHT, hold
 from tests.fuzz.mutations import Base, Mutant, mutant
 
 __all__ = ["Figures", "Fuzzer", "main"]
@@ -35,6 +35,8 @@ PATIENCE = 20.0
 """Seconds one file may take."""
 MEMORY = 1 << 30
 """Bytes of address space a worker may use."""
+TIGHT_EVERY = 4
+"""Of so many files one is read under limits it runs into."""
 BATCH = 5000
 """Files one worker process takes."""
 SUMMARY = "summary.json"
@@ -120,7 +122,7 @@ class Fuzzer:
         begun = time.perf_counter()
         state = "fault"
         with _Noted() as noted:
-            state = hold(path)
+            state = hold(path, TIGHT if number % TIGHT_EVERY == 0 else ROOMY)
         if noted.error is not None:
             self._note(number, made, noted.error)
         path.unlink()

@@ -314,7 +314,14 @@ def _try(mutant: Mutant, *, shared: bool) -> int:
 def _load_profile() -> None:
     """Look for one failing example only; to make it small takes longer than to find it."""
     phases = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
-    hypothesis.settings.register_profile("mutation", database=None, phases=phases, derandomize=True, deadline=None)
+    hypothesis.settings.register_profile(
+        "mutation",
+        database=None,
+        phases=phases,
+        derandomize=True,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
     hypothesis.settings.load_profile("mutation")
 
 

@@ -51,6 +51,16 @@ _CONTRASTS = """() => {
 }"""
 
 
+_CUT_WORDS = """() => [...document.querySelectorAll("figure svg")].flatMap((picture) => {
+  const frame = picture.getBoundingClientRect();
+  return [...picture.querySelectorAll("text")].filter((word) => {
+    const box = word.getBoundingClientRect();
+    return box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1
+      || box.bottom > frame.bottom + 1;
+  }).map((word) => word.textContent);
+})"""
+
+
 @pytest.fixture(scope="module")
 def browser() -> Generator[Browser]:
     from playwright.sync_api import sync_playwright
@@ -93,6 +103,7 @@ def check(browser: Browser, file: Path, width: int, scheme: Scheme) -> None:
         assert figures.count() == page.locator("figure").count() > 0
         cut = "[...document.querySelectorAll('figure')].filter((one) => one.scrollWidth > one.clientWidth + 1).length"
         assert page.evaluate(cut) == 0
+        assert page.evaluate(_CUT_WORDS) == []
         assert page.evaluate(_CONTRASTS) == []
         background = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 24, 28)"}[scheme]
@@ -134,6 +145,20 @@ def test_markup_and_long_words_of_a_log_show_as_text(browser: Browser, tmp_path:
     shown = page.locator("main").inner_text()
     assert r"<script>alert(1)</script> \x1b[31m[bold]" in shown
     page.close()
+
+
+def test_a_session_of_many_turns_reads_well(browser: Browser, tmp_path: Path) -> None:
+    log = LogWriter()
+    for turn in range(30):
+        log.user()
+        log.says("hm" if turn > 15 else "a line that says in so many words what is to be done next")
+        for _ in range(40):
+            log.bash(f"make {turn}", "[exit code: 1]" if turn > 15 else "done")
+    log.write(tmp_path)
+    file = tmp_path / "report.html"
+    file.write_text(render_page(report_of(tmp_path)), encoding="utf-8")
+    for width in WIDTHS:
+        check(browser, file, width, "light")
 
 
 def test_a_report_of_nothing_reads_well(browser: Browser, tmp_path: Path) -> None:

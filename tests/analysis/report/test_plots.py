@@ -93,7 +93,7 @@ def test_a_timeline_counts_its_marks() -> None:
     ]
     told = words(timeline_figure(marks))
     assert {"ok (1)", "failed (1)", "other (0)", "warned (1)", "gated (1)"} <= set(told)
-    assert "call in the session [index]; dashed: a new turn" in told
+    assert "call [index]; dashed: a new turn" in told
 
 
 def test_a_long_timeline_stays_small() -> None:
@@ -111,7 +111,7 @@ def test_turns_name_their_axes() -> None:
     lines = [TurnLine(turn, 4, turn, 0, 0, None, None, 10, 2 * turn) for turn in range(4)]
     told = words(turns_figure([*lines, TurnLine(4, 1, 0, 0, 0, None, None, 0, 0)], 40))
     assert {"short lines [%]", "calls [number]", "turn of the session [number]"} <= set(told)
-    assert "Lines of at most 40 characters in the model's text" in told
+    assert "Short lines: at most 40 characters" in told
 
 
 def test_an_inline_picture_has_a_text_alternative_and_the_pages_colours() -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from analysis.sessions.decode import Limits
+from analysis.sessions.facts import CallFact
 from analysis.sessions.find import find_sessions
 from analysis.sessions.report import READ_STATES, ReadDefect, ReadReport, ReadState
 from analysis.sessions.session import SessionReader, read_header
@@ -246,3 +248,29 @@ def test_a_defect_names_as_much_of_its_place_as_there_is() -> None:
 @pytest.mark.parametrize("state", READ_STATES)
 def test_only_what_could_be_read_is_used(state: ReadState) -> None:
     assert ReadReport(shown="x", state=state).used is (state in {"ok", "torn", "partial"})
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("size", [4000, 2_000_000])
+def test_a_line_over_the_limit_costs_itself_and_not_the_header_before_it(
+    tmp_path: Path, log: LogWriter, compressed: bool, size: int
+) -> None:
+    log.bash(text="y" * size)
+    log.bash()
+    path = log.write(tmp_path, compressed=compressed)
+    (file,) = find_sessions([path]).files
+    reader = SessionReader(file, limits=Limits(max_line=2000))
+    facts = list(reader.facts())
+    assert sum(isinstance(fact, CallFact) for fact in facts) > 1
+    assert [(defect.kind, defect.line) for defect in reader.report.defects] == [("line-too-long", len(log.lines) - 1)]
+    assert reader.report.state == "partial"
+
+
+def test_a_header_over_the_limit_is_a_corrupt_file(tmp_path: Path, log: LogWriter) -> None:
+    log.header["cwd"] = "/" + "y" * 4000
+    path = log.write(tmp_path)
+    (file,) = find_sessions([path]).files
+    reader = SessionReader(file, limits=Limits(max_line=2000))
+    assert list(reader.facts()) == []
+    assert reader.report.state == "corrupt"
+    assert [defect.kind for defect in reader.report.defects] == ["header", "line-too-long"]
