@@ -34,6 +34,7 @@ __all__ = [
     "SessionRow",
     "Totals",
     "replay_corpus",
+    "severity",
 ]
 
 STREAK_STEPS = (2, 3, 4, 5, 8)
@@ -94,6 +95,20 @@ class SessionRow:
     replay: SessionReplay
     digests: tuple[bytes, ...] = ()
     """One for every own message, call and result, where asked for."""
+
+
+def severity(row: SessionRow) -> tuple[float, ...]:
+    """Return what sessions are ranked by: gated calls, withheld ones, messages, the streak, the peak, failures."""
+    replay = row.replay
+    stages = replay.stages
+    return (
+        stages["gate"] + stages["fail-gate"] + stages["shell-http"],
+        replay.denials,
+        stages["warn"] + stages["summarize"] + stages["fail-warn"],
+        replay.streak_length,
+        replay.peak.count if replay.peak is not None else 0,
+        replay.outcomes["failed"],
+    )
 
 
 @dataclass(slots=True)

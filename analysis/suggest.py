@@ -15,6 +15,7 @@ from analysis.replay import ReplayPlan, SessionReplay
 from analysis.sessions.decode import Limits
 from analysis.sessions.facts import CallFact, MessageFact, SettleFact
 from analysis.sessions.session import SessionReader
+from analysis.spreadsheet import csv_line
 
 __all__ = ["LONG_TURN", "Proposal", "SessionSigns", "Suggestions", "proposals_csv", "suggest_labels"]
 

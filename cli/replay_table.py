@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from analysis.corpus import CorpusReplay, SessionRow
+from analysis.corpus import CorpusReplay, SessionRow, severity
 from analysis.detect import BREAKER_NAME, happened, sum_detectors
 from analysis.replay import STAGES, StageName
 from breaker.measures import KINDS
@@ -71,17 +71,8 @@ def print_replay(corpus: CorpusReplay, *, events: bool, top: int) -> None:
     console.print(f"settings {plan.settings.digest}", soft_wrap=True)
 
 
-def _severity(row: SessionRow) -> tuple[float, ...]:
-    replay = row.replay
-    stages = replay.stages
-    messages = stages["warn"] + stages["summarize"] + stages["fail-warn"]
-    peak = replay.peak.count if replay.peak is not None else 0
-    gated = stages["gate"] + stages["fail-gate"]
-    return (gated, replay.denials, messages, replay.streak_length, peak, replay.outcomes["failed"])
-
-
 def _print_sessions(console: Console, corpus: CorpusReplay, top: int) -> None:
-    ordered = sorted(corpus.sessions, key=_severity, reverse=True)
+    ordered = sorted(corpus.sessions, key=severity, reverse=True)
     shown = ordered if top == 0 else ordered[:top]
     labelled = any(row.label != "unknown" for row in corpus.sessions)
     shell_http = any(row.replay.stages["shell-http"] for row in corpus.sessions)

@@ -11,10 +11,22 @@ import typer
 
 from cli.corpus_options import CorpusOptions, corpus_command, judge, require_sessions
 from cli.exits import NOT_ENOUGH, USAGE, Failed, warn
+from cli.sweep_choice import (
+    PictureName,
+    check_cv,
+    check_plot,
+    check_write,
+    choosing_of,
+    cross_validate,
+    draw,
+    print_patch,
+    require_choice,
+    write_settings,
+)
 
 if TYPE_CHECKING:
     from analysis.replay import ReplayPlan
-    from analysis.sweep import Base, GridAxis, Metric, Sweep, SweepPlan
+    from analysis.sweep import Base, Choosing, GridAxis, HeldOut, Metric, Sweep, SweepPlan, Uncertainty
 
 __all__ = ["SweepFormat", "sweep"]
 
@@ -28,6 +40,7 @@ class SweepFormat(StrEnum):
 
 
 _DEFAULT_TOP = 30
+_ALPHA = 0.05
 
 
 @partial(corpus_command, without=("jobs",))
@@ -49,7 +62,9 @@ def sweep(
         int | None,
         typer.Option("--random", metavar="N", min=1, help="Try N points of the grid, drawn without repetition."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="What they are drawn from.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="What they are drawn from, and the sessions of --intervals and --cv.")
+    ] = 0,
     sort: Annotated[
         str | None,
         typer.Option(
@@ -64,9 +79,41 @@ def sweep(
         Path | None,
         typer.Option("--out", metavar="FILE", help="Also write the rows to a .parquet, .csv or .json file."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace that file.")] = False,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Give every metric its 95 % interval, and counts their spread.")
+    ] = False,
+    require: Annotated[
+        list[str] | None,
+        typer.Option("--require", metavar="METRIC=N", help="Choose only what keeps to it: good_gated=0, messages<=50."),
+    ] = None,
+    objective: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--objective", metavar="METRIC=WEIGHT,…", help="Choose by weighed sums: good_touched=10,messages=0.1."
+        ),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option("--alpha", help="The chance of touching a new good run that is put up with.")
+    ] = _ALPHA,
+    cv: Annotated[
+        str | None,
+        typer.Option(
+            "--cv", metavar="project|model|K", help="Score the choice on sessions it was not chosen on, in K folds."
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="FILE.toml", help="Write the chosen settings, a breaker.toml.")
+    ] = None,
+    patch: Annotated[
+        bool, typer.Option("--patch", help="Print only the chosen settings, as the guard's row of a cordis.patch.yml.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Also draw it: .png, .svg or .pdf.")
+    ] = None,
+    picture: Annotated[list[PictureName] | None, typer.Option("--picture", help="Draw only this; repeatable.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> int:
-    """Try many settings over the same sessions: what each choice costs, and what it catches.
+    """Try many settings over the same sessions: what each choice costs, what it catches, and which to take.
 
     Every row carries its whole effective settings, and its numbers are those a replay of these settings gives.
     Labels say which sessions are good or stuck; what needs them is null without.
@@ -76,19 +123,44 @@ def sweep(
     base_plan = options.plan()
     plan = _plan(options, base_plan, grid, candidates, sample, seed)
     order = _metric(sort)
+    choosing = choosing_of(require or [], objective or [], alpha)
+    check_cv(cv)
+    check_plot(plot, picture or [], options.roots)
+    check_write(write, options.roots)
+    if patch and output is not SweepFormat.table:
+        raise Failed(USAGE, f"--patch prints in place of the table: it does not go with --format {output.value}")
     if out is not None and writer_of(out) is None:
         raise Failed(USAGE, f"--out {out}: its name must end in {', '.join(OUTPUT_SUFFIXES)}")
     if plan.merged:
         warn(f"{plan.merged} configurations have the settings of an earlier one, and are left out")
-    result = _sweep(options, plan, base_plan)
+    result = _sweep(options, plan, base_plan, choosing)
     require_sessions(result.corpus)
     code = judge(result.corpus, strict=options.strict)
     if order is not None and all(row.values[order.name] is None for row in result.rows):
         raise Failed(NOT_ENOUGH, f"--sort {order.name}: {result.rows[0].reasons[order.name]}")
+    given = {"--require": require, "--objective": objective, "--write": write, "--patch": patch}
+    wanted = [option for option, value in given.items() if value]
+    chosen = require_choice(result, wanted) if wanted else None
+    held_out = cross_validate(result, cv, seed)
+    uncertainty = _intervals(result, seed) if intervals else None
+    if plot is not None:
+        draw(result, plot, picture or [], metric=None if order is None else order.name, force=force)
     if out is not None:
-        _write(result, out, force=force, options=options)
-    _print(result, output, order, top)
+        _write(result, out, uncertainty, held_out, force=force, options=options)
+    if write is not None and chosen is not None:
+        write_settings(result, chosen, write, force=force)
+    if patch and chosen is not None:
+        print_patch(result, chosen)
+    else:
+        _print(result, output, order, top, uncertainty, held_out)
     return code
+
+
+def _intervals(result: Sweep, seed: int) -> Uncertainty:
+    from analysis.sweep import Evidence, sweep_intervals
+
+    evidence = Evidence(result.sessions, len(result.plan.configs))
+    return sweep_intervals(evidence, [row.values for row in result.rows], seed=seed)
 
 
 def _plan(
@@ -136,7 +208,7 @@ def _metric(name: str | None) -> Metric | None:
         raise Failed(USAGE, f"--sort: {error}") from None
 
 
-def _sweep(options: CorpusOptions, plan: SweepPlan, base_plan: ReplayPlan) -> Sweep:
+def _sweep(options: CorpusOptions, plan: SweepPlan, base_plan: ReplayPlan, choosing: Choosing) -> Sweep:
     from analysis.labels import LabelConflict
     from analysis.sessions.find import PathMissing
     from analysis.sweep import sweep_corpus
@@ -150,6 +222,7 @@ def _sweep(options: CorpusOptions, plan: SweepPlan, base_plan: ReplayPlan) -> Sw
                 plan,
                 base_plan,
                 labels=labels,
+                choosing=choosing,
                 period=options.period(),
                 limits=limits,
                 progress=progress,
@@ -164,7 +237,15 @@ def _sweep(options: CorpusOptions, plan: SweepPlan, base_plan: ReplayPlan) -> Sw
     return result
 
 
-def _write(result: Sweep, out: Path, *, force: bool, options: CorpusOptions) -> None:
+def _write(
+    result: Sweep,
+    out: Path,
+    uncertainty: Uncertainty | None,
+    held_out: HeldOut | None,
+    *,
+    force: bool,
+    options: CorpusOptions,
+) -> None:
     from analysis.files import OutputError, atomic_file, refuse_inside
     from analysis.sweep.export import writer_of
 
@@ -174,14 +255,21 @@ def _write(result: Sweep, out: Path, *, force: bool, options: CorpusOptions) -> 
     try:
         refuse_inside(out, options.roots)
         with atomic_file(out, force=force) as file:
-            writer(result, file)
+            writer(result, file, uncertainty, held_out)
     except ImportError:
         raise Failed(USAGE, f"--out {out}: parquet needs the package pyarrow, which is not installed") from None
     except OutputError as error:
         raise Failed(USAGE, str(error)) from None
 
 
-def _print(result: Sweep, output: SweepFormat, order: Metric | None, top: int) -> None:
+def _print(
+    result: Sweep,
+    output: SweepFormat,
+    order: Metric | None,
+    top: int,
+    uncertainty: Uncertainty | None,
+    held_out: HeldOut | None,
+) -> None:
     import sys
 
     from analysis.sweep import sweep_document
@@ -189,10 +277,10 @@ def _print(result: Sweep, output: SweepFormat, order: Metric | None, top: int) -
     from cli.jsonlines import print_json
 
     if output is SweepFormat.json:
-        print_json(sweep_document(result))
+        print_json(sweep_document(result, uncertainty=uncertainty, held_out=held_out))
     elif output is SweepFormat.csv:
-        sys.stdout.write(csv_text(result))
+        sys.stdout.write(csv_text(result, uncertainty))
     else:
         from cli.sweep_table import print_sweep
 
-        print_sweep(result, order=order, top=top)
+        print_sweep(result, order=order, top=top, uncertainty=uncertainty, held_out=held_out)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.lint import dead_stages
-from analysis.sweep import METRICS, Metric, Sweep, SweepConfig
+from analysis.sweep import METRICS, HeldOut, Metric, Sweep, SweepConfig, Uncertainty
 from breaker.ecmascript import canonical_json
+from cli.sweep_evidence_table import print_floors, print_held_out, print_intervals
 from cli.tables import print_rows
 from cli.text import plain
 
@@ -38,7 +39,14 @@ _LEGEND = (
 )
 
 
-def print_sweep(sweep: Sweep, *, order: Metric | None, top: int) -> None:
+def print_sweep(
+    sweep: Sweep,
+    *,
+    order: Metric | None,
+    top: int,
+    uncertainty: Uncertainty | None = None,
+    held_out: HeldOut | None = None,
+) -> None:
     """Print a sweep for a person: the rows as given, or the best of a metric first."""
     configs, rows, front = sweep.plan.configs, sweep.rows, sweep.front
     numbers = list(range(len(configs)))
@@ -67,6 +75,10 @@ def print_sweep(sweep: Sweep, *, order: Metric | None, top: int) -> None:
     print(_LEGEND)
     print()
     _print_attribution(sweep, numbers[0])
+    if uncertainty is not None:
+        print_intervals(sweep, uncertainty, numbers[0] if sweep.front.leading is None else sweep.front.leading)
+    if held_out is not None:
+        print_held_out(sweep, held_out)
     _print_end(sweep)
 
 
@@ -118,6 +130,7 @@ def _print_end(sweep: Sweep) -> None:
         print(f"  {front.why}")
     else:
         print(f"nothing is recommended: {front.why}")
+    print_floors(sweep)
     print(f"{len(sweep.plan.configs)} configurations over {len(corpus.sessions)} sessions ({labels})")
     if sweep.plan.seed is not None:
         print(f"drawn from a grid of {sweep.plan.points} with seed {sweep.plan.seed}")

@@ -10,7 +10,6 @@ from analysis.report.data import (
     histogram_document,
     histograms_of,
     report_document,
-    severity,
 )
 from analysis.report.intervals import CONFIDENCE, Share, clustered_share, session_share
 from analysis.report.page import render_page
@@ -32,6 +31,5 @@ __all__ = [
     "render_page",
     "report_document",
     "session_share",
-    "severity",
     "write_figure",
 ]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from analysis.corpus import STREAK_STEPS, CorpusReplay, SessionRow
+from analysis.corpus import STREAK_STEPS, CorpusReplay, SessionRow, severity
 from analysis.documents import JsonObject, head, rate
 from analysis.labels import LABELS, Label
 from analysis.replay import STAGES, ReplayPlan, StageName
@@ -37,7 +37,6 @@ __all__ = [
     "histogram_document",
     "histograms_of",
     "report_document",
-    "severity",
 ]
 
 REPORT_TABLES = ("turns", "calls", "events")
@@ -271,21 +270,6 @@ class ReportData:
     """Those notes; only where all texts may be shown."""
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
-
-
-def severity(row: SessionRow) -> tuple[float, ...]:
-    """Return what sessions are ranked by: gated calls, withheld ones, messages, the streak, the peak, failures."""
-    replay = row.replay
-    stages = replay.stages
-    peak = replay.peak.count if replay.peak is not None else 0
-    return (
-        sum(stages[stage] for stage in _GATES),
-        replay.denials,
-        stages["warn"] + stages["summarize"] + stages["fail-warn"],
-        replay.streak_length,
-        peak,
-        replay.outcomes["failed"],
-    )
 
 
 def build_report(observation: TablesObservation, corpus: CorpusReplay, *, top: int) -> ReportData:

@@ -60,7 +60,7 @@ def draw_near_miss(axes: Any, margins: Mapping[str, Sequence[float]], runs: str)
     axes.set_xlim(-0.6, MOST_LEFT + 0.7)
     ticks = [0, 1, 2, 4, 6, 8, 10, MOST_LEFT]
     axes.set_xticks(ticks, [*map(str, ticks[:-1]), f"{MOST_LEFT}+"])
-    axes.set_xlabel("calls left before the stage [calls]; squares: reached")
+    axes.set_xlabel("calls left before it [calls]; square: reached")
     axes.set_ylabel("stage")
     axes.set_title(f"How close {runs} come [runs]")
 

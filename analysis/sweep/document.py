@@ -175,8 +175,8 @@ def flat_rows(sweep: Sweep, uncertainty: Uncertainty | None = None) -> list[dict
     """Return one flat row per configuration; every row has the same columns in the same order.
 
     Columns: name, ruleset, policy, settings_hash; each scalar setting; each cap as `limits.<entry>`; `settings`, the
-    whole effective settings as JSON; the metrics; with intervals `<metric>.low` and `<metric>.high`; `events.<stage>`; `dead` (stages, separated by spaces); pareto;
-    recommended.
+    whole effective settings as JSON; the metrics; with intervals `<metric>.low` and `<metric>.high`; `events.<stage>`;
+    `dead` (stages, separated by spaces); pareto; recommended.
     """
     front = sweep.front
     configs = sweep.plan.configs

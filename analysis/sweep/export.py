@@ -30,9 +30,8 @@ _WHOLE = {
 _TRUTHS = {"includeLocal", "blockShellHttp", "blockLocalHttp", "pareto", "recommended"}
 
 
-def csv_text(sweep: Sweep, uncertainty: Uncertainty | None = None, held_out: HeldOut | None = None) -> str:
+def csv_text(sweep: Sweep, uncertainty: Uncertainty | None = None) -> str:
     """Return the rows as CSV with headings; null is an empty cell, truth is `true` and `false`."""
-    del held_out
     rows = flat_rows(sweep, uncertainty)
     return csv_line(rows[0]) + "".join(csv_line(map(_cell, row.values())) for row in rows)
 
@@ -44,7 +43,8 @@ def _cell(value: object) -> object:
 
 
 def _write_csv(sweep: Sweep, file: BinaryIO, uncertainty: Uncertainty | None, held_out: HeldOut | None) -> None:
-    file.write(csv_text(sweep, uncertainty, held_out).encode("utf-8", "surrogatepass"))
+    del held_out
+    file.write(csv_text(sweep, uncertainty).encode("utf-8", "surrogatepass"))
 
 
 def _write_json(sweep: Sweep, file: BinaryIO, uncertainty: Uncertainty | None, held_out: HeldOut | None) -> None:

@@ -209,7 +209,8 @@ def _draw_heat(axes: Any, *, sweep: Sweep, across: str, down: str, metric: str) 
     framed = "; frame: the choice" if sweep.front.leading is not None else ""
     axes.set_xlabel(f"{across}{_unit(across)}{framed}")
     axes.set_ylabel(f"{down}{_unit(down)}")
-    axes.set_title(_METRIC_TOLD.get(metric, f"{metric} [number]"))
+    shades = "" if max(len(rows), len(columns)) <= _MOST_CELLS else f", darkest: {highest:g}"
+    axes.set_title(_METRIC_TOLD.get(metric, f"{metric} [number]") + shades)
 
 
 _METRIC_TOLD = {

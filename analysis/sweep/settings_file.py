@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, cast
 
 import yaml
@@ -22,7 +23,7 @@ __all__ = ["UnwritableError", "patch_text", "settings_toml", "tables_beside"]
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _UNESCAPED = re.compile(r"[\x00-\x1f\x7f]")
 _NULL = "null"
-_YAML_WIDTH = 100
+_WIDTH = 100
 _SETTINGS_TABLE = "settings"
 
 
@@ -74,7 +75,7 @@ def patch_text(config: SweepConfig, why: str) -> str:
     dump: Any = import_module("yaml").safe_dump
     row = [{"id": ROW_ID, "config": _plain(config.settings.as_config)}]
     try:
-        text = dump(row, sort_keys=False, allow_unicode=True, default_flow_style=None, width=_YAML_WIDTH)
+        text = dump(row, sort_keys=False, allow_unicode=True, default_flow_style=None, width=_WIDTH)
         read = cast("list[dict[str, dict[str, object]]]", yaml.safe_load(text))
     except (yaml.YAMLError, UnicodeEncodeError) as error:
         message = f"these settings cannot be written as YAML: {' '.join(str(error).split())}"
@@ -100,7 +101,8 @@ def _comment(config: SweepConfig, why: str) -> list[str]:
         f"{config.told}: {why}",
         f"ruleset {config.ruleset.name}, policy {config.policy}, settings {config.settings.digest}",
     )
-    return [_UNESCAPED.sub(" ", line).encode("utf-8", "replace").decode() for line in told]
+    lines = [_UNESCAPED.sub(" ", line).encode("utf-8", "replace").decode() for line in told]
+    return [piece for line in lines for piece in wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False)]
 
 
 def _held_equal(read: Mapping[str, object], config: SweepConfig, notation: str) -> None:

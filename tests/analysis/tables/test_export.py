@@ -16,6 +16,7 @@ import pytest
 
 from analysis.files import OutputError
 from analysis.replay import ReplayPlan
+from analysis.spreadsheet import literal_cell
 from analysis.synth import write_corpus
 from analysis.tables import (
     FORMATS,
@@ -139,6 +140,8 @@ def cell(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str):
+        return literal_cell(value)
     return json.dumps(value) if isinstance(value, list) else str(value)
 
 
