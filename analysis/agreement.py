@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from statistics import NormalDist
 
-__all__ = ["CONFIDENCE", "Agreement"]
+from analysis.shares import NORMAL_QUANTILE
 
-CONFIDENCE = 0.95
-"""How often such an interval holds the true value, in the long run."""
-
-_Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+__all__ = ["Agreement"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ class Agreement:
         variance = agreeing + share**2 * apart - (kappa - chance * share) ** 2
         if self.agreed in {0, number} or variance <= 0:
             return None
-        error = _Z * sqrt(variance / number) / (1 - chance)
+        error = NORMAL_QUANTILE * sqrt(variance / number) / (1 - chance)
         return max(kappa - error, -1.0), min(kappa + error, 1.0)
 
     def _chance(self) -> float:

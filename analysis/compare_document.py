@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from analysis.agreement import CONFIDENCE, Agreement
+from analysis.agreement import Agreement
 from analysis.compare import CHANGES, Change, Comparison, GroupTotals, LabelTotals, SessionComparison, Side
 from analysis.detect_document import detector_sections
 from analysis.documents import JsonObject, head, rate, settings_object
+from analysis.shares import CONFIDENCE
 
 __all__ = ["compare_document"]
 

@@ -13,7 +13,16 @@ import yaml
 
 from breaker.ecmascript import parse_json, string_text
 
-__all__ = ["ROW_ID", "ConfigError", "apply_sets", "load_config", "load_document", "patch_rows", "with_nulls"]
+__all__ = [
+    "ROW_ID",
+    "ConfigError",
+    "apply_sets",
+    "laid_over",
+    "load_config",
+    "load_document",
+    "patch_rows",
+    "with_nulls",
+]
 
 ROW_ID = "repeat-tool-breaker"
 """The guard's row in a `cordis.patch.yml`."""
@@ -266,3 +275,21 @@ def _value(text: str) -> object:
         return parse_json(text)
     except ValueError:
         return text
+
+
+def laid_over(config: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
+    """Lay settings over a configuration: maps entry by entry, dotted keys into their map, the rest whole."""
+    merged = dict(config)
+    for key, value in changes.items():
+        head, dot, entry = key.partition(".")
+        if dot and head in _MAPS:
+            value = {entry: value}
+        elif head in _MAPS and isinstance(value, Mapping):
+            value = cast("Mapping[str, object]", value)
+        else:
+            merged[key] = value
+            continue
+        present = merged.get(head)
+        given = cast("Mapping[str, object]", present) if isinstance(present, Mapping) else dict[str, object]()
+        merged[head] = {**given, **value}
+    return merged

@@ -366,7 +366,7 @@ def replay_corpus(
         make_observer=observation.make_observer if observation is not None else None,
         replayer=replayer,
     )
-    chosen = [candidate for candidate in candidates if not _is_superseded(candidate)]
+    chosen = [candidate for candidate in candidates if not _set_aside_superseded(candidate)]
     items = [_Item(candidate.file, digests or _id_count(candidate, ids) > 1) for candidate in chosen]
     for candidate, read in zip(
         chosen, _read_all(items, reading, progress, _processes(items, reading, jobs)), strict=True
@@ -390,7 +390,8 @@ def replay_corpus(
     )
 
 
-def _is_superseded(candidate: _Candidate) -> bool:
+def _set_aside_superseded(candidate: _Candidate) -> bool:
+    """Mark an older generation as one, and tell whether it is."""
     newer = candidate.file.superseded_by
     if newer is None:
         return False

@@ -644,7 +644,7 @@ def _changes(runner: _Runner, seen: _Snapshot, call: CallFact) -> Iterable[_Chan
     highest = 2 * settings.window + 2
 
     def with_config(key: str, value: object) -> Callable[[], ReplayPlan | None]:
-        from analysis.sweep.grid import laid_over
+        from analysis.configs import laid_over
 
         def plan_of() -> ReplayPlan | None:
             try:

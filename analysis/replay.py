@@ -474,7 +474,7 @@ class SessionRun:
             )
 
     def _take_census(self, measured: MeasuredCall, outcome: Outcome) -> Mapping[str, int]:
-        """Follow the corpus' own failure streaks, as nothing were ever withheld, and return those of the call."""
+        """Follow the corpus' own failure streaks, as if nothing were ever withheld, and return those of the call."""
         counted = replace(measured, tracked=True) if self._everything else measured
         self._census.settle(counted, outcome.failure)
         best: MeasureCount | None = None

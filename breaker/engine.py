@@ -25,7 +25,6 @@ from breaker.shellhttp import LOOPBACK, ShellHttpPolicy
 from breaker.window import AgentState
 
 __all__ = [
-    "DECISIONS",
     "Advisory",
     "Ask",
     "Breaker",
@@ -41,7 +40,6 @@ __all__ = [
 Track = Literal["occurrence", "failure"]
 Stage = Literal["warn", "summarize", "gate", "fail-warn", "fail-gate", "shell-http"]
 Action = Literal["allow", "ask-approved", "ask-declined", "deny", "deny-shell-http", "observed"]
-DECISIONS: tuple[Action, ...] = ("allow", "ask-approved", "ask-declined", "deny", "deny-shell-http", "observed")
 
 _RANKS = {kind: rank for rank, kind in enumerate(("host", "net", "site", "sink", "cmd", "exact"))}
 
@@ -148,7 +146,6 @@ class Breaker:
         self.settings = Settings.from_config({}, ruleset) if settings is None else settings
         self.ruleset = ruleset
         self.measurer = Measurer(self.settings, ruleset)
-        self._own_caps = frozenset(key for key in self.settings.limits if ":" in key)
         self._looked_at: MeasuredCall | None = None
         self._enabled: tuple[tuple[str, float], ...] = ()
         self._state = AgentState(self.settings.window)
@@ -199,7 +196,7 @@ class Breaker:
         """
         if not call.tracked:
             return _UNTRACKED
-        if self._shell_http is not None and self.refuses_shell_http(call):
+        if self.refuses_shell_http(call):
             if approved is None:
                 return _SHELL_HTTP_REFUSED
             self.decline(call, approved)
@@ -327,9 +324,7 @@ class Breaker:
 
     def cap(self, measure: str) -> float | None:
         """Return the cap of a measure, None where it is not enabled."""
-        if measure in self._own_caps:
-            return self.settings.limits[measure]
-        return self.settings.limits.get(kind_of(measure))
+        return self.settings.cap(measure)
 
     def enabled(self, call: MeasuredCall) -> tuple[tuple[str, float], ...]:
         """Return the enabled measures of a call with their caps, in measure order."""

@@ -12,7 +12,6 @@ from breaker.rulesets import DEFAULT_RULESET, Ruleset
 from breaker.shell import tokenize
 
 __all__ = [
-    "EVIDENCE",
     "Classification",
     "Failure",
     "asks_for_status",
@@ -21,9 +20,6 @@ __all__ = [
     "rendered_text",
     "result_text",
 ]
-
-EVIDENCE = ("structured", "rebuilt", "text", "none")
-"""What an outcome can rest on: an error flag or status; the harness' own end marker; a shell's words; nothing."""
 
 _FIRST_ERROR_STATUS = 400
 

@@ -19,6 +19,7 @@ __all__ = [
     "ADVISORY_MARKER",
     "ASK_OPENING",
     "DENIAL_MARKER",
+    "KIND_NAMING_PLUGIN",
     "PLUGIN",
     "SHELL_HTTP_MARKER",
     "Messages",
@@ -32,7 +33,7 @@ SHELL_HTTP_MARKER = "SHELL_HTTP_BLOCKED"
 ASK_OPENING = "repeat-tool-breaker: this call is about to be blocked"
 """How every question to the operator begins; recorded sessions are recognised by it."""
 PLUGIN = "repeat-tool-breaker"
-_KIND_NAMING_PLUGIN = "plugin:dsh-repeat-tool-breaker"
+KIND_NAMING_PLUGIN = "plugin:dsh-repeat-tool-breaker"
 
 _FETCH_TOOL = "web_fetch_file"
 
@@ -91,7 +92,7 @@ class Messages:
         """Return an advisory with summary and source, as a host appends it to the conversation."""
         shown = summary(advisory)
         if self._ruleset.kind_names_plugin:
-            source = {"kind": _KIND_NAMING_PLUGIN, "form": "notice", "summary": shown}
+            source = {"kind": KIND_NAMING_PLUGIN, "form": "notice", "summary": shown}
         else:
             source = {"kind": "plugin", "plugin": PLUGIN, "form": "notice", "summary": shown}
         return Notice(text=self.advisory(advisory), summary=shown, source=source)

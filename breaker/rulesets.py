@@ -81,11 +81,6 @@ class Ruleset:
     it honours the documented off-switch."""
     note: str = "as released"
 
-    @property
-    def shell_http_settings(self) -> bool:
-        """Tell whether the release knows `blockShellHttp` and its companions."""
-        return self.shell_http is not None
-
 
 class UnknownRulesetError(ValueError):
     """A ruleset name that is not known; the message names the known ones."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from analysis.agreement import CONFIDENCE
 from analysis.compare import CHANGES, Change, Comparison, GroupTotals, SessionComparison, Side
 from analysis.labels import Label
+from analysis.shares import CONFIDENCE
 from cli.detectors import rebuilt_told
 from cli.tables import markdown_lines, markdown_text, print_rows
 from cli.text import plain, shortened

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from analysis.explain import MARKS, Explanation
-from cli.tables import print_rows, terminal_width
+from cli.console import terminal_width
+from cli.tables import print_rows
 from cli.text import plain, shortened
 
 __all__ = ["print_explanation"]

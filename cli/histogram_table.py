@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from analysis.corpus import CorpusReplay
 from analysis.report import Histogram
-from cli.tables import terminal_width
+from cli.console import output_console
 
 __all__ = ["print_histograms"]
 
@@ -38,8 +36,8 @@ def print_histograms(histograms: Sequence[Histogram], corpus: CorpusReplay, *, l
         corpus: whose they are.
         log: whether bars are logarithmic; None: where it helps.
     """
-    width = terminal_width()
-    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width)
+    console = output_console()
+    width = console.width
     for histogram in histograms:
         console.print(_table(histogram, width, log=log))
     if not histograms:

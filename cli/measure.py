@@ -30,6 +30,7 @@ def measure(
 ) -> None:
     """Show a shell command's measures, their caps, and how they came about."""
     from breaker import Call, Measurer
+    from breaker.measures import SHELL_TOOLS, is_shell_tool
 
     settings, rules = load_settings(config, sets, ruleset)
     measurer = Measurer(settings, rules)
@@ -45,6 +46,8 @@ def measure(
         return
     if command is None:
         raise Failed(USAGE, "give a command, or --jsonl to read calls from standard input")
+    if not is_shell_tool(tool):
+        raise Failed(USAGE, f"--tool {tool}: no shell; known: {', '.join(sorted(SHELL_TOOLS))}")
     _explain(command, tool, measurer, settings, rules)
 
 

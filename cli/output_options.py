@@ -85,6 +85,7 @@ def load_privacy(mode: PrivacyName, salt_file: Path | None) -> Privacy:
 
 def _salt(path: Path) -> bytes:
     from secrets import token_bytes
+    from tempfile import NamedTemporaryFile
 
     from analysis.tables import SALT_BYTES
 
@@ -95,8 +96,10 @@ def _salt(path: Path) -> bytes:
                 raise Failed(USAGE, f"{path}: a salt has {SALT_BYTES} bytes, this one {len(salt)}")
             return salt
         salt = token_bytes(SALT_BYTES)
-        path.touch(mode=0o600, exist_ok=False)
-        path.write_text(salt.hex() + "\n", encoding="ascii")
+        # Named only once it is whole: half a salt would be refused ever after.
+        with NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", encoding="ascii", delete=False) as file:
+            file.write(salt.hex() + "\n")
+        Path(file.name).replace(path)
     except ValueError:
         raise Failed(USAGE, f"{path}: not a salt ({SALT_BYTES} bytes as hexadecimal digits)") from None
     except OSError as error:

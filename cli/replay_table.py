@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Sequence
 
 from rich import box
@@ -15,12 +13,12 @@ from analysis.corpus import CorpusReplay, SessionRow, severity
 from analysis.detect import BREAKER_NAME, happened, sum_detectors
 from analysis.replay import STAGES, StageName
 from breaker.measures import KINDS
+from cli.console import output_console
 from cli.detectors import rebuilt_told
 from cli.text import plain, shortened
 
 __all__ = ["print_replay"]
 
-_WIDTH_WITHOUT_TERMINAL = 120
 _MEASURE_WIDTH = 30
 _SESSION_WIDTH = 28
 _MOST_REASONS = 8
@@ -46,18 +44,9 @@ _OPEN_LOOP = (
 )
 
 
-class _PipedConsole(Console):
-    """A console that leaves it to the command what a reader that went away means."""
-
-    def on_broken_pipe(self) -> None:
-        """Pass the fault on."""
-        raise BrokenPipeError
-
-
 def print_replay(corpus: CorpusReplay, *, events: bool, top: int) -> None:
     """Print a replay for a person."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
-    console = _PipedConsole(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width)
+    console = output_console()
     if corpus.sessions:
         _print_sessions(console, corpus, top)
         _print_summary(console, corpus)
@@ -192,9 +181,7 @@ def _print_kinds(console: Console, corpus: CorpusReplay) -> None:
 
 
 def _print_reasons(console: Console, corpus: CorpusReplay) -> None:
-    reasons = sorted(
-        corpus.totals.failed_by.items(), key=lambda item: (-item[1], item[0].tool, item[0].reason, item[0].detail)
-    )
+    reasons = corpus.totals.failures_by_count
     if not reasons:
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

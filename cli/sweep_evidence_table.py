@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.report.intervals import session_share
+from analysis.shares import session_share
 from analysis.sweep import METRICS, HeldOut, Sweep, Uncertainty, fewest_good, sweep_floors
 from cli.tables import print_rows
 from cli.text import plain

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Iterable, Sequence
 
 from cli.text import plain
 
-__all__ = ["markdown_lines", "markdown_text", "print_markdown", "print_rows", "terminal_width"]
-
-_WIDTH_WITHOUT_TERMINAL = 120
-
-
-def terminal_width() -> int:
-    """Return the width to print at."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
+__all__ = ["markdown_lines", "markdown_text", "print_markdown", "print_rows"]
 
 
 def print_rows(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers_from: int | None = None) -> None:
     """Print rows as a table; columns from `numbers_from` on are set to the right, and what is too wide is folded."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from cli.console import output_console
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for position, heading in enumerate(headings):
@@ -31,8 +23,7 @@ def print_rows(headings: Sequence[str], rows: Iterable[Sequence[str]], *, number
         table.add_column(Text(plain(heading)), justify="right" if numeric else "left", overflow="fold")
     for cells in rows:
         table.add_row(*(Text(plain(cell)) for cell in cells))
-    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=terminal_width())
-    console.print(table)
+    output_console().print(table)
 
 
 def markdown_lines(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

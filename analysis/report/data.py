@@ -6,19 +6,23 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from analysis.corpus import STREAK_STEPS, CorpusReplay, SessionRow, severity
 from analysis.documents import JsonObject, head, rate
 from analysis.labels import LABELS, Label
 from analysis.replay import STAGES, ReplayPlan, StageName
-from analysis.report.intervals import CONFIDENCE, Share, clustered_share, session_share
 from analysis.sessions.report import ReadReport
-from analysis.tables import WHATS, Histograms, TablesObservation, What, caps_by_kind, thresholds
+from analysis.shares import CONFIDENCE, Share, clustered_share, session_share
+from analysis.tables import WHATS, Histograms, What, caps_by_kind, thresholds
 from analysis.tables.privacy import Privacy, printable_unicode
 from breaker.measures import KINDS
 
+if TYPE_CHECKING:
+    from analysis.tables import TablesObservation
+
 __all__ = [
+    "GATES",
     "REPORT_TABLES",
     "CallMark",
     "EventMark",
@@ -47,7 +51,8 @@ _MOST_TOOLS = 20
 _MOST_EVENTS = 30
 _MOST_FILES = 50
 _DIGITS = 6
-_GATES: tuple[StageName, ...] = ("gate", "fail-gate", "shell-http")
+GATES: tuple[StageName, ...] = ("gate", "fail-gate")
+"""The stages at which a call reaches a gate; a request refused in a shell is no gate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +255,8 @@ class ReportData:
     labels: Mapping[Label, int]
     headlines: tuple[Headline, ...]
     stages: tuple[StageLine, ...]
+    near_miss: Mapping[StageName, tuple[float, ...]]
+    """For each stage that is on, how many calls every good session had left before it, 0 where it got there."""
     streaks: Mapping[int, Share]
     histograms: tuple[Histogram, ...]
     kinds: tuple[KindLine, ...]
@@ -313,6 +320,7 @@ def build_report(observation: TablesObservation, corpus: CorpusReplay, *, top: i
         labels={label: number for label in LABELS if (number := sum(row.label == label for row in rows))},
         headlines=_headlines(corpus, rows),
         stages=tuple(_stage_line(stage, corpus, rows) for stage in STAGES),
+        near_miss=_near_miss(plan, rows),
         streaks={step: session_share(totals.streaks.get(step, 0), count) for step in STREAK_STEPS},
         histograms=histograms_of(histograms, corpus.plan),
         kinds=tuple(
@@ -377,11 +385,11 @@ def _head(corpus: CorpusReplay, privacy: Privacy) -> JsonObject:
 def _headlines(corpus: CorpusReplay, rows: Sequence[SessionRow]) -> tuple[Headline, ...]:
     count = len(rows)
     totals = corpus.totals
-    gated = sum(any(row.replay.stages[stage] for stage in _GATES) for row in rows)
+    gated = sum(any(row.replay.stages[stage] for stage in GATES) for row in rows)
     spoken = sum(any(row.replay.stages[stage] for stage in ("warn", "summarize", "fail-warn")) for row in rows)
     withheld = [(row.replay.false_rejections, row.replay.denials) for row in rows]
     return (
-        Headline("sessions gated", session_share(gated, count), "sessions", "at least one call is stopped"),
+        Headline("sessions gated", session_share(gated, count), "sessions", "at least one call reaches a gate"),
         Headline("sessions spoken to", session_share(spoken, count), "sessions", "at least one message to the model"),
         Headline(
             "sessions with a false rejection",
@@ -489,7 +497,7 @@ def _worst(observation: TablesObservation, row: SessionRow, index: int) -> Worst
     stages: dict[int, list[str]] = {}
     for event in events:
         stages.setdefault(event.call, []).append(event.stage)
-    gates = [replay.first_trips[stage].call for stage in _GATES if stage in replay.first_trips]
+    gates = [replay.first_trips[stage].call for stage in GATES if stage in replay.first_trips]
     peak, streak = replay.peak, replay.longest_streak
     return WorstSession(
         index=index,
@@ -560,6 +568,18 @@ def _event(row: Mapping[str, object]) -> EventMark:
 # -- JSON ----------------------------------------------------------------------------------------------------------
 
 
+def _near_miss(plan: ReplayPlan, rows: Sequence[SessionRow]) -> dict[StageName, tuple[float, ...]]:
+    margins: dict[StageName, list[float]] = {}
+    for row in rows:
+        if row.label == "good":
+            near = row.replay.near_miss(plan.settings)
+            for stage in STAGES:
+                left = near.get(stage)
+                if left is not None:
+                    margins.setdefault(stage, []).append(left)
+    return {stage: tuple(sorted(values)) for stage, values in margins.items()}
+
+
 def report_document(data: ReportData) -> JsonObject:
     """Return a report as one JSON-ready document."""
     return {
@@ -596,6 +616,7 @@ def report_document(data: ReportData) -> JsonObject:
             }
             for line in data.stages
         ],
+        "near_miss": {stage: list(left) for stage, left in data.near_miss.items()},
         "streaks": {str(step): _share(share) for step, share in data.streaks.items()},
         "histograms": [histogram_document(one) for one in data.histograms],
         "by_kind": [

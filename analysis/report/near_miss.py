@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from analysis.replay import StageName
 from analysis.report.plots import CALM, COLUMN_WIDTH, FAINT, INK, Figure, new_figure, styled
 
 __all__ = ["MOST_LEFT", "draw_near_miss", "near_miss_figure", "near_miss_told"]
@@ -13,7 +14,7 @@ __all__ = ["MOST_LEFT", "draw_near_miss", "near_miss_figure", "near_miss_told"]
 MOST_LEFT = 12
 """Calls left from which on runs stand in one place: they are far from the stage."""
 
-_STAGES = ("warn", "summarize", "gate", "fail-warn", "fail-gate")
+_STAGES: tuple[StageName, ...] = ("warn", "summarize", "gate", "fail-warn", "fail-gate")
 _LEAST_AREA = 14.0
 _MOST_AREA = 190.0
 
@@ -23,7 +24,7 @@ def _places(margins: Sequence[float]) -> dict[int, int]:
     return dict(sorted(Counter(min(int(margin), MOST_LEFT) for margin in margins).items()))
 
 
-def near_miss_figure(margins: Mapping[str, Sequence[float]], runs: str) -> Figure:
+def near_miss_figure(margins: Mapping[StageName, Sequence[float]], runs: str) -> Figure:
     """Draw how many calls runs had left before each stage.
 
     Args:
@@ -36,9 +37,9 @@ def near_miss_figure(margins: Mapping[str, Sequence[float]], runs: str) -> Figur
         return figure
 
 
-def draw_near_miss(axes: Any, margins: Mapping[str, Sequence[float]], runs: str) -> None:
+def draw_near_miss(axes: Any, margins: Mapping[StageName, Sequence[float]], runs: str) -> None:
     """Draw the same on axes that are there."""
-    stages = [stage for stage in _STAGES if margins.get(stage)]
+    stages: list[StageName] = [stage for stage in _STAGES if margins.get(stage)]
     most = max((count for stage in stages for count in _places(margins[stage]).values()), default=1)
     for row, stage in enumerate(stages):
         for left, count in _places(margins[stage]).items():
@@ -65,7 +66,7 @@ def draw_near_miss(axes: Any, margins: Mapping[str, Sequence[float]], runs: str)
     axes.set_title(f"How close {runs} come [runs]")
 
 
-def near_miss_told(margins: Mapping[str, Sequence[float]]) -> str:
+def near_miss_told(margins: Mapping[StageName, Sequence[float]]) -> str:
     """Return the same in words."""
     parts: list[str] = []
     for stage in _STAGES:
@@ -73,6 +74,6 @@ def near_miss_told(margins: Mapping[str, Sequence[float]]) -> str:
         if values:
             reached = sum(value < 1 for value in values)
             left = min((value for value in values if value >= 1), default=None)
-            near = "" if left is None else f", the nearest other had {left:g} calls left"
+            near = "" if left is None else f", the nearest other had {left:g} left"
             parts.append(f"{stage}: reached by {reached} of {len(values)}{near}")
     return "; ".join(parts)

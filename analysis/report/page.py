@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from analysis.replay import STAGES
-from analysis.report.data import Histogram, ReportData, WorstSession
+from analysis.report.data import GATES, Histogram, ReportData, WorstSession
+from analysis.report.near_miss import near_miss_figure, near_miss_told
 from analysis.report.plots import histogram_figure, inline_svg, stages_figure, timeline_figure, turns_figure
 from analysis.tables import PrivacyMode, What
 from analysis.text import plain, shortened
@@ -55,6 +56,7 @@ def render_page(data: ReportData) -> str:
     return template.render(
         data=data,
         stages_picture=_stages_picture(data),
+        near_miss_picture=_near_miss_picture(data),
         histogram_pictures=_histogram_pictures(data),
         sessions=[_session_pictures(one, data.short_line) for one in data.worst],
         STAGES=STAGES,
@@ -94,6 +96,18 @@ def _stages_picture(data: ReportData) -> str:
     )
 
 
+def _near_miss_picture(data: ReportData) -> str | None:
+    if not data.near_miss:
+        return None
+    good = data.labels["good"]
+    return inline_svg(
+        near_miss_figure(data.near_miss, f"{good} good runs"),
+        name="near-miss-picture",
+        title="How close good runs come to each stage",
+        description=f"Calls left before each stage. {near_miss_told(data.near_miss)}.",
+    )
+
+
 def _histogram_pictures(data: ReportData) -> list[_HistogramPicture]:
     kinds: dict[str, list[Histogram]] = {}
     for histogram in data.histograms:
@@ -121,13 +135,15 @@ def _histogram_told(histogram: Histogram) -> str:
 
 
 def _session_pictures(one: WorstSession, short_line: int) -> _SessionPictures:
-    gated = sum(bool({"gate", "fail-gate", "shell-http"}.intersection(mark.stages)) for mark in one.marks)
+    gated = sum(any(stage in GATES for stage in mark.stages) for mark in one.marks)
+    refused = sum("shell-http" in mark.stages for mark in one.marks)
+    over_http = f", {refused} refused as requests of a shell" if refused else ""
     failed = sum(mark.outcome == "failed" for mark in one.marks)
     timeline = inline_svg(
         timeline_figure(one.marks),
         name=f"timeline-{one.index}",
         title="Timeline of the session's calls",
-        description=f"{len(one.marks)} calls in order; {failed} failed, {gated} gated.",
+        description=f"{len(one.marks)} calls in order; {failed} failed, {gated} gated{over_http}.",
     )
     turns = None
     if len(one.turn_lines) > 1:

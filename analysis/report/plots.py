@@ -12,7 +12,7 @@ from io import BytesIO
 from typing import Any, BinaryIO, Literal
 
 from analysis.labels import LABELS, Label
-from analysis.report.data import CallMark, Histogram, StageLine, TurnLine
+from analysis.report.data import GATES, CallMark, Histogram, StageLine, TurnLine
 from analysis.tables import What
 
 __all__ = [
@@ -129,9 +129,9 @@ _LANES = (
     _Lane("other", "|", filled=True, colour=FAINT, size=22),
     _Lane("warned", "^", filled=False, colour=INK, size=18),
     _Lane("gated", "s", filled=True, colour=INK, size=15),
+    _Lane("refused", "D", filled=False, colour=INK, size=13),
 )
 _MESSAGES = frozenset({"warn", "summarize", "fail-warn"})
-_GATES = frozenset({"gate", "fail-gate", "shell-http"})
 
 
 def _matplotlib() -> Any:
@@ -327,8 +327,10 @@ def _lanes_of(mark: CallMark) -> Iterable[str]:
     yield mark.outcome if mark.outcome in {"ok", "failed"} else "other"
     if any(stage in _MESSAGES for stage in mark.stages):
         yield "warned"
-    if any(stage in _GATES for stage in mark.stages):
+    if any(stage in GATES for stage in mark.stages):
         yield "gated"
+    if "shell-http" in mark.stages:
+        yield "refused"
 
 
 def timeline_figure(marks: Sequence[CallMark]) -> Figure:
@@ -339,11 +341,12 @@ def timeline_figure(marks: Sequence[CallMark]) -> Figure:
         group = marks[start : start + step]
         for lane in {lane for mark in group for lane in _lanes_of(mark)}:
             places[lane].append(group[0].call + (step - 1) / 2)
+    lanes = [lane for lane in _LANES if lane.name != "refused" or places["refused"]]
     with styled():
         figure = _matplotlib_figure(figsize=(COLUMN_WIDTH, 1.75))
         # Fixed margins: a report has many of these, and measuring texts takes most of a picture's time.
         axes = figure.add_axes(_TIMELINE_PLACE)
-        for row, lane in enumerate(_LANES):
+        for row, lane in enumerate(lanes):
             colour = lane.colour
             axes.scatter(
                 places[lane.name],
@@ -361,10 +364,10 @@ def timeline_figure(marks: Sequence[CallMark]) -> Figure:
             if mark.turn != before:
                 axes.axvline(mark.call - 0.5, color=FAINT, linewidth=0.7, linestyle="--", zorder=1)
                 before = mark.turn
-        axes.set_yticks(range(len(_LANES)), [f"{lane.name} ({len(places[lane.name])})" for lane in _LANES])
+        axes.set_yticks(range(len(lanes)), [f"{lane.name} ({len(places[lane.name])})" for lane in lanes])
         if step > 1:
-            axes.set_yticks(range(len(_LANES)), [lane.name for lane in _LANES])
-        axes.set_ylim(-0.6, len(_LANES) - 0.4)
+            axes.set_yticks(range(len(lanes)), [lane.name for lane in lanes])
+        axes.set_ylim(-0.6, len(lanes) - 0.4)
         axes.set_xlim(-0.8, max(len(marks), 10) - 0.2)
         axes.xaxis.get_major_locator().set_params(integer=True)
         told = "" if step == 1 else f", {step} calls a mark"

@@ -9,6 +9,7 @@ from typing import TypeAlias, cast
 import msgspec
 
 from analysis.sessions.rows import Row, whole_number
+from breaker.messages import KIND_NAMING_PLUGIN, PLUGIN
 
 __all__ = [
     "PACKED_TYPES",
@@ -254,9 +255,7 @@ def _user_message(row: Row) -> Event:
     message = _mapping(data.get("message", data))
     source = _mapping(message.get("source"))
     kind = _text(source.get("kind"))
-    notice = kind == "plugin:dsh-repeat-tool-breaker" or (
-        kind == "plugin" and source.get("plugin") == "repeat-tool-breaker"
-    )
+    notice = kind == KIND_NAMING_PLUGIN or (kind == "plugin" and source.get("plugin") == PLUGIN)
     return UserMessage(
         human=kind == "user",
         breaker_notice=notice,

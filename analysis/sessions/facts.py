@@ -46,6 +46,7 @@ from analysis.sessions.rows import BadRowError, Row, decode_value, parse_row
 from breaker.ecmascript import parse_json
 from breaker.failure import rendered_text, result_text
 from breaker.measures import Call
+from breaker.messages import ASK_OPENING
 from breaker.rulesets import Ruleset
 
 __all__ = [
@@ -420,7 +421,9 @@ class FactBuilder:
         """End the session: what is still open stays open, and the notes are written."""
         if self._inheriting:
             self.end_prefix()
-            self._report.note(ENDLESS_PREFIX, "the inherited part never ends: nothing of this fork is its own")
+            length = self.session.header.seed_length
+            if length is None or self._sequence.next < length:
+                self._report.note(ENDLESS_PREFIX, "the inherited part never ends: nothing of this fork is its own")
         for pending in self._open.values():
             pending.fact.resolved = True
         self._open.clear()
@@ -564,7 +567,7 @@ class FactBuilder:
         if pending is not None:
             pending.signs.asked.append((asked.approval_id, asked.reason))
             self._asked[asked.approval_id] = pending.signs
-        if asked.reason.startswith("repeat-tool-breaker: "):
+        if asked.reason.startswith(ASK_OPENING):
             self.session.recorded_under_breaker = True
 
     def _last_open(self, asked: ApprovalAsked) -> _OpenCall | None:

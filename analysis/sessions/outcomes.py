@@ -15,6 +15,7 @@ from analysis.sessions.events import ResultEvent
 from breaker.ecmascript import is_number
 from breaker.failure import Classification, Failure, classify, result_text
 from breaker.measures import Call, is_shell_tool, shell_command
+from breaker.messages import ASK_OPENING, DENIAL_MARKER, SHELL_HTTP_MARKER
 from breaker.rulesets import Ruleset
 
 __all__ = [
@@ -74,9 +75,8 @@ class CallSigns:
     """The first decision of each approval."""
 
 
-_OWN_DENIALS = ("Error: REPEAT_TOOL_BLOCKED", "Error: SHELL_HTTP_BLOCKED")
-_OWN_ASK_REASON = "repeat-tool-breaker: this call is about to be blocked"
-_OWN_ASK_UNANSWERED = f"Error: {_OWN_ASK_REASON}"
+_OWN_DENIALS = (f"Error: {DENIAL_MARKER}", f"Error: {SHELL_HTTP_MARKER}")
+_OWN_ASK_UNANSWERED = f"Error: {ASK_OPENING}"
 _GRANTED = frozenset({"allowed-once", "approved"})
 _WITHHELD_APPROVALS = frozenset({"rejected", "cancelled", "unavailable"})
 _ESCALATION_REASON = "escalate sandbox to"
@@ -192,7 +192,7 @@ def _withheld_approvals(signs: CallSigns, text: str, *, is_error: bool) -> dict[
     ways: dict[str, None] = {}
     for approval, reason in signs.asked:
         answer = signs.decided.get(approval)
-        if reason.startswith(_OWN_ASK_REASON):
+        if reason.startswith(ASK_OPENING):
             # Without a decision in the log, only the result tells whether the call ran.
             if answer not in _GRANTED and (answer is not None or is_error):
                 ways["own"] = None

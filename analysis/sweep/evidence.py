@@ -133,11 +133,15 @@ class Evidence:
         stuck = [used and label == "stuck" for label, used in zip(self.labels, chosen, strict=True)]
         for name in LEADS:
             columns[name] = self._medians(name, stuck)
+        calls = np.nan_to_num(self._leads[self._owner, 0])
+        totals = np.bincount(self._columns, weights=weights * calls, minlength=self.configs)
         for metric in METRICS:
             if metric.needs is not None and not labels[metric.needs]:
                 columns[metric.name] = [None] * self.configs
         return [
-            ConfigMetrics({metric.name: columns[metric.name][number] for metric in METRICS}, {}, {}, {})
+            ConfigMetrics(
+                {metric.name: columns[metric.name][number] for metric in METRICS}, {}, {}, {}, int(totals[number])
+            )
             for number in range(self.configs)
         ]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from analysis.labels import Label
-from analysis.report.intervals import session_share
+from analysis.shares import session_share
 from analysis.sweep.conformal import fewest_good
 from analysis.sweep.metrics import ConfigMetrics, metric_named
 from analysis.sweep.requirements import Choosing, unmet
@@ -16,15 +16,20 @@ __all__ = ["FEWEST_STUCK", "OBJECTIVES", "ORDER", "Front", "find_front"]
 OBJECTIVES = ("false_rejections", "good_touched", "messages", "stuck_caught", "lead_calls_median")
 """What the front weighs: a configuration is on it unless another is as good in all of them and better in one."""
 
-ORDER = ("stuck_caught", "good_touched", "false_rejections", "messages", "lead_calls_median")
-"""The order by which one of the front is chosen: the first that differs decides, then the order of the rows."""
+ORDER = ("stuck_caught", "good_touched", "false_rejections", "lead_calls_median", "messages")
+"""The order by which one of the front is chosen: the first that differs decides, then the order of the rows.
+
+The lead stands before the messages: of thresholds that cost good runs the same, the early one also catches stuck runs
+that go less far than those seen, and the messages it gives more are to stuck runs.
+"""
 
 FEWEST_STUCK = 4
 """Stuck sessions a recommendation needs: of three, even catching all leaves a rate below one half possible (Wilson)."""
 
 _ORDER_TOLD = (
-    "most stuck sessions caught, then fewest good ones touched, fewest false rejections, fewest messages, longest lead"
+    "most stuck sessions caught, then fewest good ones touched, fewest false rejections, longest lead, fewest messages"
 )
+_LEAD = "lead_calls_median"
 _USUAL = Choosing()
 
 
@@ -103,8 +108,7 @@ def _first(rows: Sequence[ConfigMetrics], kept: Sequence[int], objectives: Seque
 
 
 def _weighed(row: ConfigMetrics, choosing: Choosing) -> float:
-    costs = _costs(row, tuple(choosing.weights))
-    return sum(weight * cost for weight, cost in zip(choosing.weights.values(), costs, strict=True))
+    return sum(weight * _costs(row, (name,))[0] for name, weight in choosing.weights.items())
 
 
 def _too_few(labels: Mapping[Label, int], choosing: Choosing) -> str | None:
@@ -155,7 +159,10 @@ def _between(part: int, whole: int) -> str:
 
 
 def _costs(row: ConfigMetrics, names: Sequence[str]) -> tuple[float, ...]:
-    """Return the metrics as costs, less being better; a lead of a configuration that catches nothing is the worst."""
+    """Return the metrics as costs, less being better; a lead of a configuration that catches nothing is the worst.
+
+    Beside the median lead stands the lead of all caught sessions together: a median of few does not move with most.
+    """
     costs: list[float] = []
     for name in names:
         value = row.values[name]
@@ -163,6 +170,8 @@ def _costs(row: ConfigMetrics, names: Sequence[str]) -> tuple[float, ...]:
             costs.append(0 if value is None else value)
         else:
             costs.append(float("inf") if value is None else -value)
+        if name == _LEAD:
+            costs.append(-row.lead_calls)
     return tuple(costs)
 
 

@@ -11,7 +11,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import cast
 
-from analysis.configs import load_config
+from analysis.configs import laid_over, load_config
 from analysis.replay import POLICIES, Policy
 from breaker.ecmascript import canonical_json, parse_json, string_text
 from breaker.measures import KINDS
@@ -27,7 +27,6 @@ __all__ = [
     "SweepConfig",
     "SweepPlan",
     "check_axes",
-    "laid_over",
     "parse_axis",
     "plan_sweep",
     "read_candidates",
@@ -412,21 +411,3 @@ def _config(base: Base, name: str | None, point: Mapping[str, object]) -> SweepC
         message = f"config {shown.told}: {error}"
         raise GridError(message) from None
     return SweepConfig(effective, ruleset, policy, name, point)
-
-
-def laid_over(config: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
-    """Lay settings over a configuration: maps entry by entry, dotted keys into their map, the rest whole."""
-    merged = dict(config)
-    for key, value in changes.items():
-        head, dot, entry = key.partition(".")
-        if dot and head in _MAPS:
-            value = {entry: value}
-        elif head in _MAPS and isinstance(value, Mapping):
-            value = cast("Mapping[str, object]", value)
-        else:
-            merged[key] = value
-            continue
-        present = merged.get(head)
-        given = cast("Mapping[str, object]", present) if isinstance(present, Mapping) else dict[str, object]()
-        merged[head] = {**given, **value}
-    return merged

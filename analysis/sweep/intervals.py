@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.labels import LABELS
-from analysis.report.intervals import CONFIDENCE, session_share
+from analysis.shares import CONFIDENCE, session_share
 from analysis.sweep.evidence import COUNTS, LEADS, SESSION_RATES, Evidence, FloatArray, column_medians
 from analysis.sweep.metrics import Value
 
@@ -290,7 +290,7 @@ def _wilson(value: Value, whole: int) -> Interval | None:
     share = session_share(int(value or 0), whole)
     if value is None or share.low is None or share.high is None:
         return None
-    return Interval(share.low * whole, share.high * whole, "wilson")
+    return Interval(min(share.low * whole, float(value)), max(share.high * whole, float(value)), "wilson")
 
 
 class _CountColumns:

@@ -205,6 +205,7 @@ class Tally:
             reasons=reasons,
             stages={stage: total(stage) for stage in STAGES},
             by_kind={kind: {name: total(name, kind) for name in _BY_KIND} for kind in KINDS if total("sessions", kind)},
+            lead_calls=sum(lead.calls for lead in self.leads),
         )
 
 
@@ -223,3 +224,5 @@ class ConfigMetrics:
     stages: Mapping[StageName, int]
     by_kind: Mapping[str, Mapping[str, int]]
     """For each kind that spoke or gated: the stages, the sessions, and the sessions it gated."""
+    lead_calls: int = 0
+    """Calls all caught stuck sessions still made after their first trip: the lead where medians are alike."""

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any, Literal, cast
 
 from analysis.labels import Label
-from analysis.report.intervals import session_share
+from analysis.replay import StageName
 from analysis.report.near_miss import draw_near_miss
 from analysis.report.plots import CALM, COLUMN_WIDTH, FAINT, INK, PAPER, Figure, new_figure, styled
+from analysis.shares import session_share
 from analysis.sweep.corpus import Sweep
 from analysis.sweep.metrics import SweepError, metric_named
 from analysis.sweep.peaks import SessionPeaks
@@ -325,17 +326,17 @@ def _draw_good_runs(axes: Any, *, sweep: Sweep) -> None:
     draw_near_miss(axes, good_margins(sweep, settings), f"{sweep.labels['good']} good runs")
 
 
-def good_margins(sweep: Sweep, settings: Settings) -> Mapping[str, list[float]]:
+def good_margins(sweep: Sweep, settings: Settings) -> Mapping[StageName, list[float]]:
     """Return for every stage that settings have on how many calls each good run had left before it, not below 0."""
     good = [one.peaks for one in sweep.sessions if one.label == "good" and one.peaks is not None]
-    thresholds: dict[str, Callable[[SessionPeaks], float | None]] = {
+    thresholds: dict[StageName, Callable[[SessionPeaks], float | None]] = {
         "warn": lambda peaks: _left(settings.warn_at, peaks.highest),
         "summarize": lambda peaks: _left(settings.summarize_at, peaks.highest),
         "gate": lambda peaks: _left_to_caps(settings, peaks),
         "fail-warn": lambda peaks: _left(settings.fail_warn_at, peaks.streak),
         "fail-gate": lambda peaks: _left(settings.fail_limit, peaks.streak),
     }
-    margins: dict[str, list[float]] = {}
+    margins: dict[StageName, list[float]] = {}
     for stage, left in thresholds.items():
         values = [value for value in map(left, good) if value is not None]
         if values:

@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from secrets import token_bytes
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from analysis.tables.schemas import TextKind
 from breaker.measures import kind_of
+
+if TYPE_CHECKING:
+    from analysis.tables.schemas import TextKind
 
 __all__ = ["DEFAULT_PRIVACY", "PRIVACIES", "SALT_BYTES", "Privacy", "PrivacyMode", "printable_unicode"]
 

@@ -108,7 +108,7 @@ class Finding:
     count: int
     threshold: float
     track: str = "occurrence"
-    """`occurrence`, `failure` or `step`: what was counted."""
+    """`occurrence`, `failure` or `step`: what was counted; the breaker's refusals of shell HTTP say `shell-http`."""
     decision: str = ""
     """What a guard answers to the call; empty stands for `deny` at that stage and `allow` at every other."""
     failure: Failure | None = None

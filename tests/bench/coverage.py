@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import nbinom
 
-from analysis.report.intervals import session_share
+from analysis.shares import session_share
 from analysis.sweep.conformal import floor_of
 from analysis.sweep.evidence import FloatArray
 from analysis.sweep.intervals import bootstrap_totals, effective_sessions

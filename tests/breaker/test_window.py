@@ -107,3 +107,15 @@ def test_a_long_run_of_distinct_measures_passes_through(size: int) -> None:
     assert state.records == size
     assert state.next_count("cmd:x") == size + 1
     assert (state.next_count(f"exact:{200_000 - size - 1}"), state.next_count(f"exact:{200_000 - size}")) == (1, 2)
+
+
+def test_what_was_committed_can_be_looked_at() -> None:
+    state = AgentState(2)
+    assert (state.commits, state.recent) == (0, ())
+    state.commit(["a"])
+    state.commit(["b", "a"])
+    state.commit(["c"])
+    assert (state.commits, state.recent) == (3, (("b", "a"), ("c",)))
+    state.exempt.add("c")
+    state.commit(["c"])
+    assert (state.commits, state.recent) == (3, (("b", "a"), ("c",)))

@@ -119,3 +119,9 @@ def test_an_explanation_shows_what_a_terminal_would_obey() -> None:
 def test_a_command_or_lines_but_one_of_them(arguments: list[str], message: str) -> None:
     done = breaker("measure", *arguments)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"breaker: error: {message}\n")
+
+
+def test_a_tool_that_is_no_shell_is_refused() -> None:
+    done = breaker("measure", "ls", "--tool", "read")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "breaker: error: --tool read: no shell; known: bash, pwsh, shell\n"

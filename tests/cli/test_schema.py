@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from analysis.schemas import schema_names, schema_text
 from tests.cli.commands import Json, breaker, json_lines, replay_document, validator_of, violations
 
-OF_THESE_COMMANDS = ("classify", "event", "guard-input", "guard-output", "measure", "replay")
+OF_THESE_COMMANDS = ("classify", "doctor", "event", "guard-input", "guard-output", "measure", "replay")
 POLICIES = ("unattended", "approve", "deny", "observe")
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.analysis.logs import LogWriter
 from tests.cli.commands import COMMAND, PATIENCE
 
-HEAVY = {"polars", "pyarrow", "matplotlib", "scipy", "jinja2"}
+HEAVY = {"polars", "pyarrow", "matplotlib", "numpy", "scipy", "jinja2"}
 
 STARTS = [
     ["--help"],
@@ -42,8 +43,27 @@ def test_a_start_imports_no_heavy_library(arguments: list[str]) -> None:
         assert names & {"ada_url", "msgspec", "yaml", "zstandard", "analysis"} == set()
 
 
-def test_a_replay_imports_no_heavy_library(demo: Path) -> None:
-    names = imported(COMMAND, "replay", str(demo))
+def small_corpus(folder: Path) -> tuple[Path, str]:
+    """Write one session of a command that fails again and again; return the folder and the session's id."""
+    log = LogWriter("session-small")
+    log.user()
+    for _ in range(6):
+        log.bash("make", "[exit code: 1]")
+    log.write(folder / "corpus")
+    return folder / "corpus", "session-small"
+
+
+@pytest.mark.parametrize("verb", ["replay", "histogram", "lint", "check", "explain"])
+def test_a_command_that_makes_no_table_and_no_picture_loads_nothing_that_does(tmp_path: Path, verb: str) -> None:
+    corpus, session = small_corpus(tmp_path)
+    given = [str(corpus)]
+    if verb == "explain":
+        given = [session, str(corpus)]
+    elif verb == "check":
+        config = tmp_path / "breaker.toml"
+        config.write_text('[check]\nsessions = ["corpus"]\n[check.limits]\nsessions_min = 1\n', encoding="utf-8")
+        given = ["--config", str(config)]
+    names = imported(COMMAND, verb, *given)
     assert "analysis" in names
     assert names & HEAVY == set()
 

@@ -64,14 +64,15 @@ def hold(path: Path, limits: Limits = ROOMY) -> str:
 
 
 def _tell_the_same(corpus: CorpusReplay, close: CorpusReplay) -> None:
-    """The close reading may find more damage, in rows nobody reads; it counts nothing else."""
-    assert corpus.totals.calls == close.totals.calls
-    assert corpus.totals.turns == close.totals.turns
+    """A close reading finds the damage in rows nobody reads, too; where there is none of that, it counts the same."""
     assert [row.session_id for row in corpus.sessions] == [row.session_id for row in close.sessions]
     first, second = corpus.reports[0], close.reports[0]
     told = [report.rows + report.lost_rows + _repeated(report) for report in (first, second)]
     assert told[0] == told[1]
     assert first.lost_rows <= second.lost_rows
+    if first.lost_rows == second.lost_rows:
+        assert corpus.totals.calls == close.totals.calls
+        assert corpus.totals.turns == close.totals.turns
 
 
 def _states_agree(report: ReadReport) -> None:

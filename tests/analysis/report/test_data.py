@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from analysis.report import ReportData, report_document
+from analysis.replay import ReplayPlan
+from analysis.report import ReportData, build_report, report_document
 from analysis.synth import write_corpus
 from tests.analysis.logs import LogWriter
 from tests.analysis.report.pages import report_of
@@ -73,6 +74,20 @@ def test_the_worst_session_comes_first_with_its_timeline(tmp_path: Path) -> None
     assert (data.worst[0].first_gate, data.worst[0].streak) == (5, 8)
     assert report_of(tmp_path, top=1).worst_untold == 1
     assert report_of(tmp_path, top=0).worst == ()
+
+
+def test_a_shell_command_that_is_refused_for_its_request_reaches_no_gate(tmp_path: Path) -> None:
+    log = LogWriter()
+    log.user()
+    log.bash("curl https://example.com")
+    log.write(tmp_path)
+    plan = ReplayPlan(shell_http="on")
+    gathered = Gathered(tmp_path, plan=plan)
+    data = build_report(gathered.observation, gathered.corpus, top=1)
+    (gated,) = [one for one in data.headlines if one.name == "sessions gated"]
+    assert gathered.corpus.totals.stages["shell-http"] == 1
+    assert (gated.share.part, gated.share.whole, gated.meaning) == (0, 1, "at least one call reaches a gate")
+    assert data.worst[0].first_gate is None
 
 
 def test_turns_of_a_session_show_failures_and_short_lines(tmp_path: Path) -> None:

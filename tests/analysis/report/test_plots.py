@@ -12,7 +12,6 @@ import pytest
 from analysis.labels import Label
 from analysis.report import PLOT_FORMATS, PlotFormat, histogram_sheet, write_figure
 from analysis.report.data import CallMark, Histogram, StageLine, TurnLine
-from analysis.report.intervals import session_share
 from analysis.report.plots import (
     Figure,
     histogram_figure,
@@ -21,6 +20,7 @@ from analysis.report.plots import (
     timeline_figure,
     turns_figure,
 )
+from analysis.shares import session_share
 
 COUNTS: dict[Label, dict[int, int]] = {"good": {1: 100, 2: 10}, "stuck": {1: 5, 9: 1}}
 NEXT = Histogram("host", "next", COUNTS, {"warn": 7.0, "summarize": 11.0, "gate": 16.0})
@@ -94,6 +94,13 @@ def test_a_timeline_counts_its_marks() -> None:
     told = words(timeline_figure(marks))
     assert {"ok (1)", "failed (1)", "other (0)", "warned (1)", "gated (1)"} <= set(told)
     assert "call [index]; dashed: a new turn" in told
+
+
+def test_a_refused_request_of_a_shell_stands_apart_from_gated_calls() -> None:
+    told = words(timeline_figure([CallMark(0, 1, "ok", withheld=True, stages=("shell-http",))]))
+    assert {"gated (0)", "refused (1)"} <= set(told)
+    calm = words(timeline_figure([CallMark(0, 1, "ok", withheld=False, stages=())]))
+    assert not any(text.startswith("refused") for text in calm)
 
 
 def test_a_long_timeline_stays_small() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.report import clustered_share, session_share
+from analysis.shares import clustered_share, session_share
 
 
 @pytest.mark.parametrize(

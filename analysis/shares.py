@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
-__all__ = ["CONFIDENCE", "Share", "clustered_share", "session_share"]
+__all__ = ["CONFIDENCE", "NORMAL_QUANTILE", "Share", "clustered_share", "session_share"]
 
 CONFIDENCE = 0.95
-_Z = 1.959963984540054
-"""The normal distribution's quantile for it."""
+"""How often an interval holds the true value, in the long run."""
+
+NORMAL_QUANTILE = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""How many standard errors such an interval reaches to either side, where the estimate is nearly normal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +37,11 @@ def session_share(part: int, whole: int) -> Share:
     if not whole:
         return Share(part, whole, None, None)
     share = part / whole
-    square = _Z * _Z
+    square = NORMAL_QUANTILE * NORMAL_QUANTILE
     centre = (share + square / (2 * whole)) / (1 + square / whole)
-    half = _Z * math.sqrt(share * (1 - share) / whole + square / (4 * whole * whole)) / (1 + square / whole)
+    half = (
+        NORMAL_QUANTILE * math.sqrt(share * (1 - share) / whole + square / (4 * whole * whole)) / (1 + square / whole)
+    )
     return Share(part, whole, max(centre - half, 0.0), min(centre + half, 1.0))
 
 
@@ -56,5 +61,5 @@ def clustered_share(clusters: Sequence[tuple[int, int]]) -> Share:
         return Share(part, whole, None, None)
     share = part / whole
     spread = sum((one - share * size) ** 2 for one, size in used)
-    half = _Z * math.sqrt(spread * sessions / (sessions - 1)) / whole
+    half = NORMAL_QUANTILE * math.sqrt(spread * sessions / (sessions - 1)) / whole
     return Share(part, whole, max(share - half, 0.0), min(share + half, 1.0))
