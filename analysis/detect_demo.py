@@ -9,6 +9,7 @@ from typing import TypedDict
 
 from analysis.corpus import CorpusReplay, replay_corpus
 from analysis.detect import BREAKER_NAME, DetectorSpec, happened, parse_detectors, plain_settings
+from analysis.documents import JsonObject, run_head, tool_head
 from analysis.labels import Label
 from analysis.replay import ReplayPlan
 from analysis.synth import write_corpus
@@ -22,6 +23,7 @@ __all__ = [
     "ListedDetector",
     "demo_document",
     "detector_list",
+    "detectors_document",
     "see_demo",
 ]
 
@@ -48,6 +50,11 @@ class ListedDetector(TypedDict):
     stages: list[str]
     settings: dict[str, object] | None
     origin: str
+
+
+def detectors_document(kinds: Sequence[DetectorKind]) -> JsonObject:
+    """Return the list of detectors as a JSON-ready document."""
+    return {**tool_head("detectors"), "detectors": detector_list(kinds)}
 
 
 def detector_list(kinds: Sequence[DetectorKind]) -> list[ListedDetector]:
@@ -118,8 +125,13 @@ def _every_variant() -> tuple[DetectorSpec, ...]:
     return tuple(replace(spec, label=text) for spec, text in zip(specs, DEMO_DETECTORS, strict=True))
 
 
-def demo_document(seen: DetectorsOnDemo) -> list[dict[str, object]]:
-    """Return the planted sessions with what each detector first says, JSON-ready."""
+def demo_document(seen: DetectorsOnDemo) -> JsonObject:
+    """Return the planted sessions with what each detector first says as a JSON-ready document."""
+    fires = dict(zip(seen.labels, seen.sessions, strict=True))
+    return {**run_head("detectors-demo", seen.corpus.plan), "sessions": _demo_rows(seen), "fires_in": fires}
+
+
+def _demo_rows(seen: DetectorsOnDemo) -> list[JsonObject]:
     return [
         {
             "session": row.name,

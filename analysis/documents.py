@@ -18,7 +18,18 @@ from breaker.measures import KINDS
 from breaker.settings import Settings
 from breaker.version import __version__
 
-__all__ = ["BREAKER_DETECTOR", "JsonObject", "event_rows", "head", "rate", "replay_document", "settings_object"]
+__all__ = [
+    "BREAKER_DETECTOR",
+    "JsonObject",
+    "corpus_head",
+    "event_rows",
+    "head",
+    "rate",
+    "replay_document",
+    "run_head",
+    "settings_object",
+    "tool_head",
+]
 
 JsonObject = dict[str, object]
 
@@ -34,23 +45,28 @@ def rate(part: int, whole: int) -> float | None:
     return round(part / whole, _RATE_DIGITS) if whole else None
 
 
-def head(name: str, plan: ReplayPlan, corpus: CorpusReplay) -> JsonObject:
-    """Return what every document begins with: tool, ruleset, policy, settings with their hash, and what was read."""
+def tool_head(name: str) -> JsonObject:
+    """Return what a document begins with that rests on no settings: its schema and the tool."""
+    return {"schema": f"breaker/{name}/1", "tool": {"name": "breaker", "version": __version__}}
+
+
+def run_head(name: str, plan: ReplayPlan) -> JsonObject:
+    """Return what a document begins with that rests on a plan: tool, ruleset, policy, settings with their hash."""
     return {
-        "schema": f"breaker/{name}/1",
-        "tool": {"name": "breaker", "version": __version__},
+        **tool_head(name),
         "ruleset": plan.ruleset.name,
         "ruleset_note": plan.ruleset.note,
         "policy": plan.policy,
-        "shell_http": {
-            "mode": plan.shell_http,
-            "policy": plan.has_shell_http,
-            "engaged_sessions": sum(row.replay.shell_http for row in corpus.sessions),
-            "machine": sorted(plan.machine),
-        },
+        "shell_http": {"mode": plan.shell_http, "policy": plan.has_shell_http, "machine": sorted(plan.machine)},
         "result_source": plan.result_source,
         "settings": settings_object(plan.settings),
         "settings_hash": plan.settings.digest,
+    }
+
+
+def corpus_head(corpus: CorpusReplay) -> JsonObject:
+    """Return what a document says of what was read."""
+    return {
         "corpus": {
             "roots": list(corpus.roots),
             "files": len(corpus.reports),
@@ -60,6 +76,14 @@ def head(name: str, plan: ReplayPlan, corpus: CorpusReplay) -> JsonObject:
             "read": corpus.read_counts,
         },
     }
+
+
+def head(name: str, plan: ReplayPlan, corpus: CorpusReplay) -> JsonObject:
+    """Return what every document over a corpus begins with: `run_head`, `corpus_head`, and where the policy engaged."""
+    document = run_head(name, plan)
+    engaged = sum(row.replay.shell_http for row in corpus.sessions)
+    document["shell_http"] = {**cast("JsonObject", document["shell_http"]), "engaged_sessions": engaged}
+    return {**document, **corpus_head(corpus)}
 
 
 def settings_object(settings: Settings) -> JsonObject:

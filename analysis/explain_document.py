@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from analysis.documents import JsonObject, settings_object
+from analysis.documents import JsonObject, run_head
 from analysis.explain import Explanation
 from analysis.replay import ReplayEvent
-from breaker.version import __version__
 
 __all__ = ["explain_document"]
 
@@ -15,14 +14,8 @@ def explain_document(explanation: Explanation) -> JsonObject:
     plan, session, call = explanation.plan, explanation.session, explanation.call
     decision = explanation.decision
     return {
-        "schema": "breaker/explain/1",
-        "tool": {"name": "breaker", "version": __version__},
-        "ruleset": plan.ruleset.name,
-        "ruleset_note": plan.ruleset.note,
-        "policy": plan.policy,
+        **run_head("explain", plan),
         "shell_http_engaged": explanation.shell_http,
-        "settings": settings_object(plan.settings),
-        "settings_hash": plan.settings.digest,
         "session": {
             "id": session.header.session_id,
             "path": explanation.path,

@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.corpus import CorpusReplay
-from analysis.documents import JsonObject, settings_object
+from analysis.documents import JsonObject, head, run_head
 from analysis.lint import Finding, dead_stages
 from analysis.replay import ReplayPlan
-from breaker.version import __version__
 
 __all__ = ["lint_document"]
 
 
 def lint_document(findings: Sequence[Finding], plan: ReplayPlan, corpus: CorpusReplay | None) -> JsonObject:
-    """Return findings as a JSON-ready document; `sessions` is null where no corpus was looked at."""
+    """Return findings as a JSON-ready document; without a corpus `sessions` is null and there is no `corpus`."""
     dead = dead_stages(plan.settings, plan.policy)
     return {
-        "schema": "breaker/lint/1",
-        "tool": {"name": "breaker", "version": __version__},
-        "ruleset": plan.ruleset.name,
-        "ruleset_note": plan.ruleset.note,
-        "policy": plan.policy,
-        "settings": settings_object(plan.settings),
-        "settings_hash": plan.settings.digest,
+        **(run_head("lint", plan) if corpus is None else head("lint", plan, corpus)),
         "sessions": None if corpus is None else len(corpus.sessions),
         "findings": [
             {

@@ -153,14 +153,14 @@ def detectors(
 
 
 def _list(kinds: Sequence[DetectorKind], output: ListFormat) -> None:
-    from analysis.detect_demo import detector_list
+    from analysis.detect_demo import detector_list, detectors_document
     from cli.jsonlines import print_json
     from cli.tables import print_markdown, print_rows
 
-    rows = detector_list(kinds)
     if output is ListFormat.json:
-        print_json(rows)
+        print_json(detectors_document(kinds))
         return
+    rows = detector_list(kinds)
     headings = ("detector", "what it looks for", "says", "settings", "from")
     cells = [
         (

@@ -58,7 +58,9 @@ def export(
 ) -> int:
     """Write what a replay knows as tables: one file each, and a manifest of what they were made from and how.
 
-    Every file appears whole or not at all. The same input and options give the same bytes, hashed texts aside.
+    Every file appears whole or not at all. The same input and options give the same bytes, hashed texts aside. Unless
+    all texts are kept (--privacy full), paths, label globs, limits of single measures and host aliases are private
+    too, in the manifest as in the tables: `breaker reproduce` has to be given them again.
     """
     chosen = _tables(tables)
     plan = options.plan()
@@ -77,6 +79,7 @@ def export(
                 paths=options.roots,
                 labels=options.label_rules(),
                 period=options.period(),
+                limits=options.limits(),
                 tables=chosen,
                 file_format=file_format.value,
                 force=force,

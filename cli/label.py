@@ -77,9 +77,8 @@ def suggest(
     for message in found.corpus.warnings:
         warn(message)
     require_sessions(found.corpus)
-    code = judge(found.corpus, strict=options.strict)
     _print(found, output)
-    return code
+    return judge(found.corpus, strict=options.strict)
 
 
 def _print(found: Suggestions, output: SuggestFormat) -> None:
@@ -88,14 +87,10 @@ def _print(found: Suggestions, output: SuggestFormat) -> None:
     if output is SuggestFormat.csv:
         sys.stdout.write(proposals_csv(found))
     elif output is SuggestFormat.json:
+        from analysis.suggest_document import suggest_document
         from cli.jsonlines import print_json
 
-        proposals = [
-            {"session": one.session_id, "path": one.path, "label": one.label, "signs": list(one.signs)}
-            for one in found.proposals
-        ]
-        counts = {"proposals": proposals, "labelled": found.labelled, "unsigned": found.unsigned}
-        print_json({"schema": "breaker/label-suggest/1", "long_turn": found.long_turn, **counts})
+        print_json(suggest_document(found))
     else:
         from cli.tables import print_rows
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.corpus_options import CorpusOptions, corpus_command, judge
+from cli.corpus_options import CorpusOptions, corpus_command, judge, require_sessions
 from cli.exits import CHECK_FAILED, FINE, USAGE, Failed
 
 if TYPE_CHECKING:
@@ -53,12 +53,14 @@ def lint(
 
     plan = options.plan()
     corpus = options.replay(plan) if options.paths else None
-    code = judge(corpus, strict=options.strict) if corpus is not None else FINE
+    if corpus is not None:
+        require_sessions(corpus)
     findings = lint_settings(_given(options), plan.ruleset, policy=plan.policy, reached=_reached(corpus))
     if output is LintFormat.json:
         _print_json(findings, plan, corpus)
     else:
         _print_table(findings, plan)
+    code = judge(corpus, strict=options.strict) if corpus is not None else FINE
     if fail_on is not None:
         least = SEVERITIES.index(fail_on.value)
         if any(SEVERITIES.index(finding.severity) >= least for finding in findings):

@@ -26,27 +26,16 @@ def rulesets(
     ] = RulesetFormat.table,
 ) -> None:
     """List the rulesets, oldest first: what each does differently from the one before, and how the port is held."""
-    from breaker.rulesets import DEFAULT_RULESET, RULESETS, differences, predecessor
-    from breaker.version import __version__
-    from cli.jsonlines import print_json
-
-    told = [(ruleset, predecessor(ruleset)) for ruleset in RULESETS.values()]
     if output is RulesetFormat.json:
-        rows = [
-            {
-                "name": ruleset.name,
-                "default": ruleset is DEFAULT_RULESET,
-                "held_by": ruleset.held_by,
-                "note": ruleset.note,
-                "differs_from": before.name if before is not None else None,
-                "differences": differences(ruleset, before) if before is not None else [],
-            }
-            for ruleset, before in told
-        ]
-        tool = {"name": "breaker", "version": __version__}
-        print_json({"schema": "breaker/rulesets/1", "tool": tool, "rulesets": rows})
+        from analysis.rulesets_document import rulesets_document
+        from cli.jsonlines import print_json
+
+        print_json(rulesets_document())
         return
-    for ruleset, before in told:
+    from breaker.rulesets import DEFAULT_RULESET, RULESETS, differences, predecessor
+
+    for ruleset in RULESETS.values():
+        before = predecessor(ruleset)
         mark = " (default)" if ruleset is DEFAULT_RULESET else ""
         print(f"{ruleset.name}{mark}: {ruleset.note}; {_HELD[ruleset.held_by]}")
         changes = differences(ruleset, before) if before is not None else ["the oldest one"]

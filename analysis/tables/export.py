@@ -19,11 +19,12 @@ from analysis.corpus import CorpusReplay, Period
 from analysis.files import atomic_folder
 from analysis.labels import LabelRules
 from analysis.replay import ReplayPlan
+from analysis.sessions.decode import Limits
 from analysis.sessions.find import SessionFile, find_sessions
 from analysis.spreadsheet import csv_line
 from analysis.tables.arrow import batch_rows, rechunked, with_metadata, write_arrow, write_parquet
 from analysis.tables.collect import TABLE_NAMES, TablesObservation
-from analysis.tables.privacy import Privacy
+from analysis.tables.privacy import Privacy, private_settings
 from analysis.tables.schemas import SCHEMA_VERSION, table_named
 from breaker.version import __version__
 
@@ -47,6 +48,7 @@ _ROW_GROUP = 64 * 1024
 """Rows of a row group: what is in memory at once, whatever the sessions' sizes."""
 _HASH_CHUNK = 1024 * 1024
 _HASH = "sha256"
+_DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def run_metadata(plan: ReplayPlan, privacy: Privacy, short_line: int) -> dict[st
         "breaker.policy": plan.policy,
         "breaker.result_source": plan.result_source,
         "breaker.shell_http": plan.shell_http,
-        "breaker.settings": json.dumps(plan.settings.as_config),
+        "breaker.settings": json.dumps(private_settings(plan.settings, plan.ruleset, privacy)),
         "breaker.settings_hash": plan.settings.digest,
         "breaker.short_line": str(short_line),
         "breaker.privacy": privacy.mode,
@@ -85,6 +87,7 @@ def export_tables(
     paths: Sequence[Path],
     labels: LabelRules,
     period: Period | None,
+    limits: Limits = _DEFAULT_LIMITS,
     tables: Sequence[str] = TABLE_NAMES,
     file_format: FileFormat = "parquet",
     force: bool = False,
@@ -98,6 +101,7 @@ def export_tables(
         paths: what was read, for the manifest.
         labels: the label rules used, for the manifest.
         period: the stretch of time used, for the manifest.
+        limits: the bounds on what one file may take, for the manifest.
         tables: their names.
         file_format: of the files.
         force: replace files that stand there.
@@ -114,7 +118,7 @@ def export_tables(
             written.append(
                 WrittenTable(name, file_name, rows, (work / file_name).stat().st_size, _file_hash(work / file_name))
             )
-        manifest = _manifest(observation, corpus, written, paths, labels, period, file_format)
+        manifest = _manifest(observation, corpus, written, paths, labels, period, limits, file_format)
         (work / MANIFEST_NAME).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
     return tuple(written)
 
@@ -228,6 +232,7 @@ def _manifest(
     paths: Sequence[Path],
     labels: LabelRules,
     period: Period | None,
+    limits: Limits,
     file_format: FileFormat,
 ) -> dict[str, object]:
     plan, privacy, totals = corpus.plan, observation.privacy, corpus.totals
@@ -242,17 +247,19 @@ def _manifest(
         "result_source": plan.result_source,
         "shell_http": plan.shell_http,
         "machine": sorted(plan.machine),
-        "settings": plan.settings.as_config,
+        "settings": private_settings(plan.settings, plan.ruleset, privacy),
         "settings_hash": plan.settings.digest,
-        "labels": [{"label": rule.label, "glob": rule.glob} for rule in labels.rules],
+        "labels": [{"label": rule.label, "glob": privacy.shown(rule.glob, "path")} for rule in labels.rules],
         "since": None if period is None else period.since,
         "until": None if period is None else period.until,
+        "max_line": limits.max_line,
+        "max_expanded": limits.max_expanded,
         "short_line": observation.short_line,
         "privacy": privacy.mode,
         "salt_sha256": privacy.salt_digest,
         "seed": None,
         "format": file_format,
-        "roots": [str(path) for path in paths],
+        "roots": privacy.shown_all([str(path) for path in paths], "path"),
         "inputs": _inputs(paths, corpus, privacy),
         "problems": [
             {"path": privacy.shown(problem.shown, "path"), "message": privacy.shown(problem.message, "text")}

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from secrets import token_bytes
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
-from breaker.measures import kind_of
+from breaker.measures import KINDS, kind_of
+from breaker.settings import Settings
 
 if TYPE_CHECKING:
     from analysis.tables.schemas import TextKind
+    from breaker.rulesets import Ruleset
 
-__all__ = ["DEFAULT_PRIVACY", "PRIVACIES", "SALT_BYTES", "Privacy", "PrivacyMode", "printable_unicode"]
+__all__ = [
+    "DEFAULT_PRIVACY",
+    "PRIVACIES",
+    "SALT_BYTES",
+    "Privacy",
+    "PrivacyMode",
+    "printable_unicode",
+    "private_settings",
+]
 
 PrivacyMode = Literal["full", "shape", "hash", "counts"]
 PRIVACIES: tuple[PrivacyMode, ...] = ("full", "shape", "hash", "counts")
@@ -114,3 +126,63 @@ class Privacy:
             return text
         digest = blake2b(text.encode(errors="surrogatepass"), digest_size=_HASH_BYTES, key=self.salt).hexdigest()
         return f"{printable_unicode(kind_of(text))}:{digest}" if kind == "measure" else digest
+
+
+# -- settings ------------------------------------------------------------------------------------------------------
+
+_WITHHELD = "#"
+"""Stands where a text was and none may be."""
+
+
+def private_settings(settings: Settings, ruleset: Ruleset, privacy: Privacy) -> dict[str, object]:
+    """Return the effective settings as they may be written, JSON-ready.
+
+    Numbers, switches, choices and whatever is a default stay. What the user wrote is shown as far as the privacy
+    allows: limits of a single measure as measures, host aliases as texts, tools and arguments as names. Entries that
+    come out alike are numbered, so that none is lost.
+    """
+    config = settings.as_config
+    if privacy.mode == "full":
+        return config
+    defaults = Settings.from_config({}, ruleset).as_config
+    return {
+        key: value if key in _CHOICES else _private_value(key, value, defaults.get(key), privacy)
+        for key, value in config.items()
+    }
+
+
+_CHOICES = frozenset({"localHosts", "onLimit"})
+"""Settings whose text is one of a few fixed words."""
+
+
+def _private_value(key: str, value: object, default: object, privacy: Privacy) -> object:
+    """Return what may be written of one value; `key` is the setting it stands under, at whatever depth."""
+    if value is None or isinstance(value, bool | int | float) or value == default:
+        return value
+    if isinstance(value, str):
+        return privacy.shown(value, "text" if key == "hostAliases" else "name") or _WITHHELD
+    if isinstance(value, Mapping):
+        return _private_map(key, cast("Mapping[str, object]", value), default, privacy)
+    known = cast("Sequence[object]", default) if isinstance(default, list) else ()
+    items = cast("Sequence[object]", value)
+    return [item if item in known else _private_value(key, item, None, privacy) for item in items]
+
+
+def _private_map(key: str, entries: Mapping[str, object], default: object, privacy: Privacy) -> dict[str, object]:
+    known = cast("Mapping[str, object]", default if isinstance(default, Mapping) else {})
+    shown: dict[str, object] = {}
+    alike: Counter[str] = Counter()
+    for entry, value in entries.items():
+        name = entry
+        if entry not in known and not (key == "limits" and entry in KINDS):
+            name = privacy.shown(entry, _entry_kind(key, entry)) or _WITHHELD
+            alike[name] += 1
+            name = name if alike[name] == 1 else f"{name}~{alike[name]}"
+        shown[name] = _private_value(key, value, known.get(entry), privacy)
+    return shown
+
+
+def _entry_kind(key: str, entry: str) -> TextKind:
+    if key == "limits":
+        return "measure" if kind_of(entry) in KINDS else "text"
+    return "text" if key == "hostAliases" else "name"

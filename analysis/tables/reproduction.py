@@ -14,11 +14,12 @@ from analysis.corpus import Period, replay_corpus
 from analysis.labels import Label, LabelRule, LabelRules
 from analysis.progress import NO_PROGRESS, Progress
 from analysis.replay import Policy, ReplayPlan, ShellHttpMode
+from analysis.sessions.decode import Limits
 from analysis.sessions.facts import ResultSource
 from analysis.tables.collect import TablesObservation
 from analysis.tables.export import MANIFEST_NAME, MANIFEST_SCHEMA, FileFormat, export_tables
 from analysis.tables.privacy import Privacy, PrivacyMode
-from breaker.rulesets import UnknownRulesetError, ruleset_named
+from breaker.rulesets import Ruleset, UnknownRulesetError, ruleset_named
 from breaker.settings import Settings, SettingsError
 from breaker.version import __version__
 
@@ -35,7 +36,7 @@ class _Tool(msgspec.Struct):
 
 class _LabelEntry(msgspec.Struct):
     label: Label
-    glob: str
+    glob: str | None
 
 
 class _Input(msgspec.Struct):
@@ -65,6 +66,8 @@ class Manifest(msgspec.Struct):
     labels: list[_LabelEntry]
     since: float | None
     until: float | None
+    max_line: int
+    max_expanded: int
     short_line: int
     privacy: PrivacyMode
     salt_sha256: str | None
@@ -115,6 +118,8 @@ def reproduce(
     manifest: Manifest,
     *,
     paths: Sequence[Path] | None = None,
+    settings: Settings | None = None,
+    labels: LabelRules | None = None,
     salt: bytes | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Reproduction:
@@ -123,23 +128,30 @@ def reproduce(
     Args:
         manifest: what was run.
         paths: where the corpus is now; where the manifest says, if not given.
+        settings: the guard's; those of the manifest, if not given.
+        labels: the label rules; those of the manifest, if not given.
         salt: the salt of an export whose texts are hashed.
         progress: told how many bytes were read.
 
     Raises:
-        ManifestError: the settings or the ruleset cannot be used.
+        ManifestError: the settings or the ruleset cannot be used, or the export's privacy kept something out of the
+            manifest that is not given either.
         PathMissing: the corpus is not there.
         OutputError: there is no room for the tables.
     """
-    roots = [Path(root) for root in manifest.roots] if paths is None else list(paths)
-    plan = _plan(manifest)
+    roots = list(paths or _roots(manifest))
+    plan = _plan(manifest, settings)
+    if labels is None:
+        labels = _labels(manifest)
+    limits = Limits(max_line=manifest.max_line, max_expanded=manifest.max_expanded)
     privacy = Privacy(manifest.privacy) if salt is None else Privacy(manifest.privacy, salt)
-    labels = LabelRules(LabelRule(entry.label, entry.glob, "", "the manifest") for entry in manifest.labels)
     bounded = manifest.since is not None or manifest.until is not None
     period = Period(since=manifest.since, until=manifest.until) if bounded else None
     observation = TablesObservation(plan, privacy, [table.table for table in manifest.tables], manifest.short_line)
     try:
-        corpus = replay_corpus(roots, plan, labels=labels, period=period, progress=progress, observation=observation)
+        corpus = replay_corpus(
+            roots, plan, labels=labels, period=period, limits=limits, progress=progress, observation=observation
+        )
         with tempfile.TemporaryDirectory(prefix="breaker-") as folder:
             out = Path(folder) / "again"
             export_tables(
@@ -149,6 +161,7 @@ def reproduce(
                 paths=roots,
                 labels=labels,
                 period=period,
+                limits=limits,
                 tables=[table.table for table in manifest.tables],
                 file_format=manifest.format,
             )
@@ -158,10 +171,29 @@ def reproduce(
     return _compare(manifest, again, comparable=privacy.salt_digest == manifest.salt_sha256)
 
 
-def _plan(manifest: Manifest) -> ReplayPlan:
+def _missing(manifest: Manifest, what: str, remedy: str) -> ManifestError:
+    return ManifestError(f"the manifest does not hold {what} (privacy {manifest.privacy}): {remedy}")
+
+
+def _roots(manifest: Manifest) -> list[Path]:
+    if manifest.privacy != "full":
+        raise _missing(manifest, "where the sessions are", "give their PATHs")
+    return [Path(root) for root in manifest.roots]
+
+
+def _labels(manifest: Manifest) -> LabelRules:
+    rules: list[LabelRule] = []
+    for entry in manifest.labels:
+        if manifest.privacy != "full" or entry.glob is None:
+            raise _missing(manifest, "which sessions were labelled", "give the labels by --label or --labels")
+        rules.append(LabelRule(entry.label, entry.glob, "", "the manifest"))
+    return LabelRules(rules)
+
+
+def _plan(manifest: Manifest, settings: Settings | None) -> ReplayPlan:
     try:
         ruleset = ruleset_named(manifest.ruleset)
-        settings = Settings.from_config(manifest.settings, ruleset)
+        settings = settings or _settings(manifest, ruleset)
     except (UnknownRulesetError, SettingsError) as error:
         message = f"the manifest cannot be run again: {error}"
         raise ManifestError(message) from None
@@ -173,6 +205,20 @@ def _plan(manifest: Manifest) -> ReplayPlan:
         shell_http=manifest.shell_http,
         machine=frozenset(manifest.machine),
     )
+
+
+def _settings(manifest: Manifest, ruleset: Ruleset) -> Settings:
+    """Return the manifest's settings, where its privacy left them whole; their hash tells."""
+    lost = _missing(manifest, "the settings whole", "give them by --config or --set")
+    try:
+        settings = Settings.from_config(manifest.settings, ruleset)
+    except SettingsError:
+        if manifest.privacy != "full":
+            raise lost from None
+        raise
+    if manifest.privacy != "full" and settings.digest != manifest.settings_hash:
+        raise lost
+    return settings
 
 
 def _compare(manifest: Manifest, again: Manifest, *, comparable: bool) -> Reproduction:

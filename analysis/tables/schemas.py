@@ -462,6 +462,13 @@ def tables_document() -> str:
         "becomes a salted hash (a measure keeps its kind, a *name* stays where it is a plain word). Under `counts`,",
         "each is null or empty. `full` keeps them all. A lone surrogate, which no file can hold, is written out",
         "(`\\ud800`).",
+        "",
+        "The same holds for `manifest.json` and for the settings in the metadata: paths and label globs are *paths*;",
+        "of the settings, numbers, switches and defaults stay, limits of a single measure are *measures*, host",
+        "aliases are *texts*, tools and arguments are *names*; entries that come out alike are numbered. The",
+        "settings' hash is that of the true settings, and the machine's names (`--machine`) stay as given. So",
+        "`breaker reproduce` needs the paths, the labels and, where they were not kept whole, the settings of such an",
+        "export on its command line.",
     ]
     for table in TABLES:
         lines += [

@@ -197,7 +197,9 @@ def test_a_package_on_the_path_of_a_process_is_found(failing: Path, fragile: Pat
 
 
 def test_the_list_names_every_detector_with_its_settings() -> None:
-    rows = json.loads(breaker("detectors", "--format", "json").stdout)
+    document = json.loads(breaker("detectors", "--format", "json").stdout)
+    assert violations("detectors", document) == []
+    rows = document["detectors"]
     assert [row["name"] for row in rows] == list(DETECTORS)
     guard = next(row for row in rows if row["name"] == "fail-guard")
     assert set(guard["settings"]) == set(FailGuard.DEFAULTS)
@@ -223,12 +225,16 @@ def test_the_page_shows_the_table_the_command_prints(page: str) -> None:
 
 
 def test_each_detector_catches_what_was_planted_for_it_and_misses_what_it_cannot_see() -> None:
-    rows = {row["session"]: row for row in json.loads(breaker("detectors", "--demo", "--format", "json").stdout)}
+    document = json.loads(breaker("detectors", "--demo", "--format", "json").stdout)
+    assert violations("detectors-demo", document) == []
+    rows = {row["session"]: row for row in document["sessions"]}
     fired = {
         session: {name for name, first in row["detectors"].items() if first is not None}
         for session, row in rows.items()
     }
     in_a_row = {"reminder", "repeat-stop", "consecutive", "doom-loop:scope=step", "doom-loop:scope=turn"}
+    told = Counter(name for names in fired.values() for name in names)
+    assert document["fires_in"] == {name: told[name] for name in document["fires_in"]}
     assert fired["a-b-a-b"] == {"breaker", "openhands"}
     assert fired["host-grind"] == {"breaker"}
     assert fired["endpoint-guesser"] == {"breaker", "failure-streak:by=tool"}

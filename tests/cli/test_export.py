@@ -42,7 +42,7 @@ def test_a_demo_that_is_kept_can_be_exported_and_run_again(tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (0, "")
     assert names(tmp_path / "out") == sorted([*(f"{name}.parquet" for name in TABLES), "manifest.json"])
     assert [line.split()[0] for line in done.stdout.splitlines()[:-1]] == [f"{name}.parquet" for name in TABLES]
-    again = breaker("reproduce", tmp_path / "out" / "manifest.json")
+    again = breaker("reproduce", tmp_path / "out" / "manifest.json", tmp_path / "demo")
     assert (again.returncode, again.stderr) == (0, "")
     assert again.stdout.splitlines() == [f"same     {name}.parquet" for name in TABLES]
 
@@ -68,7 +68,8 @@ def test_the_manifest_is_as_described(demo: Path, tmp_path: Path, privacy: str) 
     assert violations("manifest", document) == []
     assert document["privacy"] == privacy
     assert document["counts"]["left_out_by_time"] > 0
-    again = breaker("reproduce", tmp_path / "out" / "manifest.json")
+    given = () if privacy == "full" else (demo, "--label", "good=session-3*")
+    again = breaker("reproduce", tmp_path / "out" / "manifest.json", *given)
     assert again.returncode == 0
     assert ("same" in again.stdout, "rows " in again.stdout) == (True, privacy == "hash")
 
@@ -79,7 +80,7 @@ def test_a_salt_that_is_kept_lets_hashes_be_compared(demo: Path, tmp_path: Path)
         assert breaker("export", demo, "--out", tmp_path / name, *salt).returncode == 0
     one, two = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "two"))
     assert one == two
-    again = breaker("reproduce", tmp_path / "one" / "manifest.json", "--salt-file", tmp_path / "salt")
+    again = breaker("reproduce", tmp_path / "one" / "manifest.json", demo, "--salt-file", tmp_path / "salt")
     assert again.stdout.count("same ") == len(TABLES)
     assert (tmp_path / "salt").stat().st_mode & 0o777 == 0o600
 
@@ -199,7 +200,7 @@ def test_an_interrupted_run_leaves_no_file(tmp_path: Path) -> None:
 
 def test_what_differs_is_told_and_fails(tmp_path: Path) -> None:
     root = log_of(tmp_path / "corpus", 1)
-    breaker("export", root, "--out", tmp_path / "out", "--tables", "calls,histogram")
+    breaker("export", root, "--out", tmp_path / "out", "--tables", "calls,histogram", "--privacy", "full")
     log_of(root, 2)
     done = breaker("reproduce", tmp_path / "out" / "manifest.json")
     assert done.returncode == 1
@@ -208,6 +209,33 @@ def test_what_differs_is_told_and_fails(tmp_path: Path) -> None:
         "differs  calls.parquet: 1 rows became 2",
         "differs  histogram.parquet: 4 rows became 6",
     ]
+
+
+def test_bounds_on_what_is_read_are_those_of_the_export(demo: Path, tmp_path: Path) -> None:
+    bounds = ("--max-line", "2KiB", "--max-expanded", "8KiB", "--privacy", "full")
+    assert breaker("export", demo, "--out", tmp_path / "out", *bounds).returncode == 0
+    document = manifest(tmp_path / "out")
+    assert (document["max_line"], document["max_expanded"]) == (2048, 8192)
+    assert document["counts"]["read"]["partial"] + document["counts"]["read"]["torn"] > 1
+    again = breaker("reproduce", tmp_path / "out" / "manifest.json")
+    assert (again.returncode, again.stdout.count("same ")) == (0, len(TABLES))
+
+
+def test_what_privacy_left_out_is_asked_for(demo: Path, tmp_path: Path) -> None:
+    settings = ("--set", "warnAt=3", "--set", "limits.verb:make=5", "--set", 'hostAliases={"a.example": "b.example"}')
+    breaker("export", demo, "--out", tmp_path / "out", "--label", "good=session-3*", *settings)
+    said = tmp_path / "out" / "manifest.json"
+    assert violations("manifest", manifest(tmp_path / "out")) == []
+    for given, told in (
+        ((), "where the sessions are (privacy shape): give their PATHs"),
+        ((demo,), "the settings whole (privacy shape): give them by --config or --set"),
+        ((demo, *settings), "which sessions were labelled (privacy shape): give the labels by --label or --labels"),
+    ):
+        done = breaker("reproduce", said, *given)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"breaker: error: the manifest does not hold {told}\n"
+    done = breaker("reproduce", said, demo, *settings, "--label", "good=session-3*")
+    assert (done.returncode, done.stdout.count("same ")) == (0, len(TABLES))
 
 
 def test_what_cannot_be_run_again_is_told(tmp_path: Path) -> None:

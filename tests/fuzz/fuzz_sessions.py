@@ -37,6 +37,8 @@ MEMORY = 1 << 30
 """Bytes of address space a worker may use."""
 TIGHT_EVERY = 4
 """Of so many files one is read under limits it runs into."""
+RENDER_EVERY = 5
+"""Of so many files one is shown as documents, too."""
 BATCH = 5000
 """Files one worker process takes."""
 SUMMARY = "summary.json"
@@ -122,7 +124,8 @@ class Fuzzer:
         begun = time.perf_counter()
         state = "fault"
         with _Noted() as noted:
-            state = hold(path, TIGHT if number % TIGHT_EVERY == 0 else ROOMY)
+            limits = TIGHT if number % TIGHT_EVERY == 0 else ROOMY
+            state = hold(path, limits, render=number % RENDER_EVERY == 0)
         if noted.error is not None:
             self._note(number, made, noted.error)
         path.unlink()

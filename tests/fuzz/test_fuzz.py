@@ -56,7 +56,7 @@ def test_a_number_gives_the_same_file_again(bases: list[Base]) -> None:
 def test_a_fault_is_kept_and_the_run_goes_on(
     bases: list[Base], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: Path, limits: object) -> str:
+    def refuse(path: Path, limits: object, *, render: bool) -> str:
         raise AssertionError("no")
 
     monkeypatch.setattr("tests.fuzz.fuzz_sessions.hold", refuse)

@@ -14,8 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from analysis.corpus import replay_corpus
 from analysis.files import OutputError
+from analysis.labels import LabelRules
 from analysis.replay import ReplayPlan
+from analysis.sessions.decode import Limits
 from analysis.spreadsheet import literal_cell
 from analysis.synth import write_corpus
 from analysis.tables import (
@@ -26,6 +29,7 @@ from analysis.tables import (
     ManifestError,
     Privacy,
     TablesObservation,
+    export_tables,
     read_manifest,
     reproduce,
 )
@@ -249,9 +253,47 @@ def test_an_export_run_again_is_the_same(demo: Path, tmp_path: Path, file_format
     assert sorted(outcome.same) == sorted(f"{name}.{file_format}" for name in TABLE_NAMES)
 
 
+def test_bounds_on_what_is_read_are_kept_for_the_next_time(tmp_path: Path) -> None:
+    root = small(tmp_path)
+    limits = Limits(max_line=10_000, max_expanded=500)
+    plan, privacy = ReplayPlan(), Privacy("full")
+    observation = TablesObservation(plan, privacy, TABLE_NAMES, 40)
+    corpus = replay_corpus([root], plan, limits=limits, observation=observation)
+    export_tables(observation, corpus, tmp_path / "out", paths=[root], labels=LabelRules(), period=None, limits=limits)
+    assert corpus.read_counts["ok"] == 0
+    said = manifest_of(tmp_path / "out")
+    assert (said["max_line"], said["max_expanded"]) == (10_000, 500)
+    assert again(tmp_path / "out").differences == ()
+
+
+def test_what_privacy_kept_out_of_the_manifest_has_to_be_given_again(tmp_path: Path) -> None:
+    root = small(tmp_path)
+    config = {"warnAt": 2, "limits": {"exact:bash:{}": 4}}
+    gathered = Gathered(root, privacy="shape", labels=["good=session-a"], **config)
+    gathered.export(tmp_path / "out")
+    given: dict[str, Any] = {}
+    for name, value, told in (
+        ("paths", [root], r"where the sessions are \(privacy shape\): give their PATHs"),
+        ("settings", Settings.from_config(config), r"the settings whole \(privacy shape\): give them by --config"),
+        ("labels", gathered.labels, r"which sessions were labelled \(privacy shape\): give the labels by --label"),
+    ):
+        with pytest.raises(ManifestError, match=told):
+            again(tmp_path / "out", **given)
+        given[name] = value
+    assert again(tmp_path / "out", **given).differences == ()
+    wrong = again(tmp_path / "out", **{**given, "settings": Settings.from_config({"warnAt": 2})})
+    assert wrong.differences[0].what == "settings"
+
+
+def test_settings_that_hold_no_text_of_a_person_need_not_be_given_again(tmp_path: Path) -> None:
+    root = small(tmp_path)
+    Gathered(root, privacy="counts", warnAt=2, limits={"host": 9}).export(tmp_path / "out")
+    assert again(tmp_path / "out", paths=[root]).differences == ()
+
+
 def test_a_corpus_that_changed_is_told(tmp_path: Path) -> None:
     root = small(tmp_path)
-    export(root, out=tmp_path / "out")
+    export(root, out=tmp_path / "out", privacy="full")
     small(tmp_path, "b")
     outcome = again(tmp_path / "out")
     told = {difference.what: difference.told for difference in outcome.differences}
@@ -267,8 +309,9 @@ def test_a_corpus_that_moved_can_be_named(tmp_path: Path) -> None:
 
 
 def test_hashed_texts_are_compared_by_rows_without_their_salt_and_by_bytes_with_it(tmp_path: Path) -> None:
-    export(small(tmp_path), out=tmp_path / "out", privacy=Privacy("hash", SALT))
-    without, with_salt = again(tmp_path / "out"), again(tmp_path / "out", salt=SALT)
+    root = small(tmp_path)
+    export(root, out=tmp_path / "out", privacy=Privacy("hash", SALT))
+    without, with_salt = again(tmp_path / "out", paths=[root]), again(tmp_path / "out", paths=[root], salt=SALT)
     assert without.differences == with_salt.differences == ()
     assert "calls.parquet" in without.rows_only
     assert "histogram.parquet" in without.same
@@ -276,7 +319,7 @@ def test_hashed_texts_are_compared_by_rows_without_their_salt_and_by_bytes_with_
 
 
 def test_other_tables_than_the_manifest_says_are_a_difference(tmp_path: Path) -> None:
-    export(small(tmp_path), out=tmp_path / "out")
+    export(small(tmp_path), out=tmp_path / "out", privacy="full")
     said = manifest_of(tmp_path / "out")
     said["tables"][0]["sha256"] = "0" * 64
     (tmp_path / "out" / "manifest.json").write_text(json.dumps(said))
@@ -302,7 +345,7 @@ def test_what_is_no_manifest_is_told(tmp_path: Path, text: str, told: str) -> No
 
 
 def test_a_manifest_of_settings_nobody_knows_is_refused(tmp_path: Path) -> None:
-    export(small(tmp_path), out=tmp_path / "out")
+    export(small(tmp_path), out=tmp_path / "out", privacy="full")
     said = read_manifest(tmp_path / "out" / "manifest.json")
     for change in ({"ruleset": "9.9"}, {"settings": {"warnAt": "often"}}):
         other = msgspec.structs.replace(said, **change)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,10 @@ from hypothesis import strategies as st
 
 from analysis.tables import PRIVACIES, Privacy, PrivacyMode, printable_unicode
 from analysis.tables.export import FORMATS
+from analysis.tables.privacy import private_settings
 from analysis.tables.schemas import TextKind
+from breaker.rulesets import DEFAULT_RULESET
+from breaker.settings import DEFAULT_LIMITS, Settings
 from tests.analysis.logs import LogWriter
 from tests.analysis.tables.exports import Gathered
 
@@ -118,12 +122,27 @@ def planted(root: Path) -> Path:
     return root
 
 
+SETTINGS: dict[str, Any] = {
+    "warnAt": 2,
+    "failWarnAt": 2,
+    "failLimit": 3,
+    "limits": {f"cmd:make:TOKEN={SECRET} make": 5, f"sink:/tmp/{SECRET}": 6, f"sink:/var/{SECRET}": 7, f"{SECRET}:": 8},
+    "hostAliases": {f"{SECRET}.example.com": SECRET, "www.open.canada.ca": SECRET, "a.example": {SECRET: SECRET}},
+    "ignoreArgs": {f"tool {SECRET}": [f"key {SECRET}"], "bash": [f"key {SECRET}"]},
+    "exclude": ["todo_write", f"tool {SECRET} too"],
+    "shellHttpBlock": [f"/bin/{SECRET}", "curl"],
+}
+"""Settings with a secret in every text a person can write there."""
+
+
 @pytest.mark.parametrize("mode", ["shape", "hash", "counts"])
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_a_secret_planted_everywhere_is_in_no_file(tmp_path: Path, mode: PrivacyMode, file_format: str) -> None:
-    corpus = planted(tmp_path / "corpus")
-    found = Gathered(corpus, privacy=mode, warnAt=2, failWarnAt=2, failLimit=3)
+    corpus = planted(tmp_path / SECRET)
+    labels = [f"good=*{SECRET}*"]
+    found = Gathered(corpus, privacy=mode, labels=labels, **SETTINGS)
     found.export(tmp_path / "out", file_format=file_format)
+    assert {row["label"] for row in found.rows("sessions")} == {"good"}
     assert found.corpus.totals.calls == 13
     for table in ("sessions", "turns", "calls", "events", "measures", "streaks", "read_report"):
         rows = json.dumps(found.rows(table), default=str)
@@ -131,6 +150,33 @@ def test_a_secret_planted_everywhere_is_in_no_file(tmp_path: Path, mode: Privacy
         assert SECRET not in rows
     for path in (tmp_path / "out").iterdir():
         assert SECRET.encode() not in path.read_bytes(), path.name
+
+
+def test_of_settings_numbers_and_defaults_stay_and_entries_that_look_alike_are_numbered() -> None:
+    settings = Settings.from_config(SETTINGS)
+    told: Any = private_settings(settings, DEFAULT_RULESET, Privacy("shape"))
+    assert (told["warnAt"], told["localHosts"], told["limits"]["host"]) == (2, "deny", 16)
+    assert told["exclude"] == ["todo_write", "#23"]
+    assert told["shellHttpBlock"] == ["#19", "curl"]
+    assert {key: value for key, value in told["limits"].items() if key not in DEFAULT_LIMITS} == {
+        "cmd:make#30": 5,
+        "sink:#19": 6,
+        "sink:#19~2": 7,
+        "#15": 8,
+    }
+    assert told["hostAliases"]["open-data.canada.ca"] == "open.canada.ca"
+    assert told["hostAliases"]["www.open.canada.ca"] == "#14"
+    assert private_settings(settings, DEFAULT_RULESET, Privacy("full")) == settings.as_config
+    defaults = Settings.from_config({})
+    for mode in PRIVACIES:
+        assert private_settings(defaults, DEFAULT_RULESET, Privacy(mode)) == defaults.as_config
+
+
+def test_a_limit_is_hashed_like_the_measures_of_the_tables() -> None:
+    privacy, measure = Privacy("hash", SALT), "host:example.com"
+    told: Any = private_settings(Settings.from_config({"limits": {measure: 4}}), DEFAULT_RULESET, privacy)
+    assert told["limits"][privacy.shown(measure, "measure")] == 4
+    assert measure not in told["limits"]
 
 
 def test_the_same_secret_is_there_in_full(tmp_path: Path) -> None:
