@@ -1,13 +1,18 @@
-"""Text from logs on its way to a person: nothing in it may act, everything in it is shown."""
+"""Text on its way to a person: nothing out of a log may act, everything in it is shown."""
 
 from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["plain", "shortened"]
+__all__ = ["counted", "plain", "shortened"]
 
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _ELLIPSIS = "…"
+
+
+def counted(count: int, one: str, several: str | None = None) -> str:
+    """Return a number with its noun: `1 file`, `2 files`; `several` is the plural where it is not the noun with an s."""
+    return f"{count} {one if count == 1 else several or f'{one}s'}"
 
 
 def plain(text: str) -> str:

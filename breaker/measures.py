@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import cast
 
 from breaker.ecmascript import LINE_TERMINATORS, canonical_json
@@ -23,7 +24,9 @@ __all__ = [
     "is_url_tool",
     "kind_of",
     "name_matcher",
+    "nearest_kind",
     "shell_command",
+    "unknown_kinds",
 ]
 
 KINDS = ("exact", "cmd", "net", "host", "site", "sink", "family", "verb")
@@ -78,6 +81,17 @@ def _first_given(*values: object) -> object:
 def kind_of(measure: str) -> str:
     """Return the kind of a measure: what stands before its first colon."""
     return measure.partition(":")[0]
+
+
+def unknown_kinds(settings: Settings) -> list[str]:
+    """Return the entries of `limits` that name no kind of measure, and so cap nothing."""
+    return [entry for entry in settings.limits if kind_of(entry) not in KINDS]
+
+
+def nearest_kind(entry: str) -> str | None:
+    """Return the kind of measure nearest to a mistyped one, or None where none is near."""
+    matches = get_close_matches(kind_of(entry).lower(), KINDS, n=1)
+    return matches[0] if matches else None
 
 
 def is_shell_tool(name: str) -> bool:

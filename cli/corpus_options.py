@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
-from cli.exits import FINE, NOT_ENOUGH, UNREADABLE, USAGE, Failed, warn
+from cli.exits import BUG, FINE, NOT_ENOUGH, UNREADABLE, USAGE, Failed, warn
 from cli.settings import (
     DEFAULT_RULESET_NAME,
     ConfigOption,
@@ -74,6 +74,14 @@ class ResultSourceName(StrEnum):
     log = "log"
 
 
+def _given_path(text: str) -> Path:
+    """Take a path as given; an empty one, as from a variable that is not set, is not the folder one stands in."""
+    if not text:
+        message = "an empty path"
+        raise typer.BadParameter(message)
+    return Path(text)
+
+
 @dataclass(frozen=True, kw_only=True)
 class CorpusOptions:
     """The options of a command over recorded sessions, as given. Each field is a parameter of the command."""
@@ -81,6 +89,7 @@ class CorpusOptions:
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
+            parser=_given_path,
             metavar="PATH…",
             help="Sessions roots, projects, session folders, log files, exported ZIPs, in any mix.",
             show_default="$DSH_HOME/sessions",
@@ -236,6 +245,7 @@ class CorpusOptions:
         """
         from analysis.corpus import replay_corpus
         from analysis.labels import LabelConflict
+        from analysis.pool import WorkerFault
         from analysis.sessions.find import PathMissing
         from cli.progress import byte_progress
 
@@ -257,6 +267,8 @@ class CorpusOptions:
                 )
             except (PathMissing, LabelConflict) as error:
                 raise Failed(USAGE, str(error)) from None
+            except WorkerFault as error:
+                raise Failed(BUG, f"a process that reads has failed: {str(error).strip().splitlines()[-1]}") from None
         for message in corpus.warnings:
             warn(message)
         return corpus

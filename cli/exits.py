@@ -5,17 +5,32 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from types import TracebackType
 from typing import cast
 
 import typer
 
-__all__ = ["CHECK_FAILED", "FINE", "INTERRUPTED", "NOT_ENOUGH", "UNREADABLE", "USAGE", "Failed", "run_guarded", "warn"]
+__all__ = [
+    "BUG",
+    "CHECK_FAILED",
+    "FINE",
+    "INTERRUPTED",
+    "NOT_ENOUGH",
+    "UNREADABLE",
+    "USAGE",
+    "Failed",
+    "report_bug",
+    "run_guarded",
+    "warn",
+]
 
 FINE = 0
 CHECK_FAILED = 1
 USAGE = 2
 UNREADABLE = 3
 NOT_ENOUGH = 4
+BUG = 70
+"""A fault of the program itself, which no documented outcome stands for."""
 INTERRUPTED = 130
 
 _USAGE_FAULT = cast(
@@ -63,6 +78,13 @@ def run_guarded(action: Callable[[], object]) -> int:
     except (typer.Exit, typer.Abort, _USAGE_FAULT) as fault:
         return _parser_code(fault)
     return code if isinstance(code, int) else FINE
+
+
+def report_bug(kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
+    """Show a fault of the program itself, and end with a code that no check and no input can give."""
+    sys.__excepthook__(kind, fault, trace)
+    sys.stderr.flush()
+    os._exit(BUG)
 
 
 def _parser_code(fault: BaseException) -> int:

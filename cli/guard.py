@@ -134,7 +134,7 @@ class _Agent:
                 "measure": advisory.measure,
                 "count": advisory.count,
             },
-            "streaks": breaker.streaks(measured),
+            "streaks": breaker.streaks(measured) if measured.tracked else {},
             "window": breaker.window_records,
             "message": self._words.decision(decision, call.name, last_result) if self._words else None,
         }

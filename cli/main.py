@@ -33,7 +33,7 @@ from cli import (
     sweep,
     synth,
 )
-from cli.exits import USAGE, run_guarded
+from cli.exits import USAGE, report_bug, run_guarded
 
 __all__ = ["app", "run"]
 
@@ -46,28 +46,28 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("replay")(replay.replay)
-app.command("sweep")(sweep.sweep)
-app.command("lint")(lint.lint)
-app.command("explain")(explain.explain)
+app.command("replay", short_help="Replay sessions and tell what the guard would say.")(replay.replay)
+app.command("sweep", short_help="Try many settings over the same sessions.")(sweep.sweep)
+app.command("lint", short_help="Find stages and caps that can do nothing.")(lint.lint)
+app.command("explain", short_help="Explain one decision, and what would change it.")(explain.explain)
 app.add_typer(label.app, name="label")
-app.command("export")(export.export)
-app.command("histogram")(histogram.histogram)
-app.command("report")(report.report)
-app.command("reproduce")(reproduce.reproduce)
-app.command("compare")(compare.compare)
-app.command("detectors")(detectors.detectors)
-app.command("guard")(guard.guard)
-app.command("measure")(measure.measure)
-app.command("classify")(classify.classify)
-app.command("shell-http")(shell_http.shell_http)
-app.command("rulesets")(rulesets.rulesets)
-app.command("doctor")(doctor.doctor)
-app.command("schema")(schema.schema)
-app.command("check")(check.check)
-app.command("approve")(approve.approve)
-app.command("demo")(demo.demo)
-app.command("synth")(synth.synth)
+app.command("export", short_help="Write tables and a manifest.")(export.export)
+app.command("histogram", short_help="Show counts, peaks and streaks per measure kind.")(histogram.histogram)
+app.command("report", short_help="Write one self-contained HTML page.")(report.report)
+app.command("reproduce", short_help="Run an export again from its manifest.")(reproduce.reproduce)
+app.command("compare", short_help="Compare two guards, session by session.")(compare.compare)
+app.command("detectors", short_help="List the rules the guard can be compared with.")(detectors.detectors)
+app.command("guard", short_help="Run the engine as a process, JSON lines in and out.")(guard.guard)
+app.command("measure", short_help="Show a shell command's measures.")(measure.measure)
+app.command("classify", short_help="Tell whether a result counts as a failure.")(classify.classify)
+app.command("shell-http", short_help="Explain the shell-HTTP policy's verdict.")(shell_http.shell_http)
+app.command("rulesets", short_help="List the releases that can be replayed.")(rulesets.rulesets)
+app.command("doctor", short_help="Tell what is wrong with logs.")(doctor.doctor)
+app.command("schema", short_help="Print the JSON Schema of a document.")(schema.schema)
+app.command("check", short_help="Hold known-good sessions in CI.")(check.check)
+app.command("approve", short_help="Write the baseline that check holds.")(approve.approve)
+app.command("demo", short_help="See it work on a corpus of every behaviour.")(demo.demo)
+app.command("synth", short_help="Write sessions whose every answer is known.")(synth.synth)
 
 
 def _print_version(wanted: bool) -> None:
@@ -111,5 +111,6 @@ def _ready_streams() -> None:
 
 def run() -> None:
     """Run the command and exit with its code."""
+    sys.excepthook = report_bug
     _ready_streams()
     sys.exit(run_guarded(_invoke))

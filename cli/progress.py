@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["byte_progress"]
 
+_WIDE = 90
+"""Columns from which the speed and the time that is left are shown, too."""
+_MOST_BAR = 40
+_LEAST_BAR = 8
+_BESIDE_BAR = 40
+"""Columns the words and the bytes beside the bar take."""
+
 
 class _BarProgress:
     def __init__(self, bar: Bar, task: TaskID) -> None:
@@ -39,12 +46,23 @@ def byte_progress(what: str) -> Generator[Progress]:
         yield NO_PROGRESS
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        ProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     console = Console(stderr=True)
+    bar_width = min(max(console.width - _BESIDE_BAR, _LEAST_BAR), _MOST_BAR)
+    columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn(bar_width), DownloadColumn()]
+    if console.width >= _WIDE:
+        columns += [TransferSpeedColumn(), TimeRemainingColumn()]
     try:
-        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        with Progress(*columns, console=console, transient=True) as bar:
             yield _BarProgress(bar, bar.add_task(what, total=None, visible=False))
     finally:
         console.show_cursor()  # also where an interrupt came while the bar was being set up

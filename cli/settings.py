@@ -57,6 +57,7 @@ DEFAULT_RULESET_NAME = "0.8"
 def load_settings(config: Path | None, sets: list[str] | None, ruleset_name: str) -> tuple[Settings, Ruleset]:
     """Load, merge and validate; a key nobody knows is a warning that names the nearest one."""
     from analysis.configs import ConfigError, apply_sets, load_config
+    from breaker.measures import nearest_kind, unknown_kinds
     from breaker.rulesets import UnknownRulesetError, ruleset_named
     from breaker.settings import Settings, SettingsError, nearest_key, unknown_keys
 
@@ -71,4 +72,8 @@ def load_settings(config: Path | None, sets: list[str] | None, ruleset_name: str
         near = nearest_key(key, ruleset)
         hint = f"; did you mean `{near}`?" if near is not None else ""
         warn(f"`{key}` is no setting of ruleset {ruleset.name} and is ignored{hint}")
+    for entry in unknown_kinds(settings):
+        near = nearest_kind(entry)
+        hint = f"; did you mean `limits.{near}`?" if near is not None else ""
+        warn(f"`limits.{entry}` caps nothing: there is no such kind of measure{hint}")
     return settings, ruleset

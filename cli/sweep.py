@@ -256,8 +256,6 @@ def _write(
         refuse_inside(out, options.roots)
         with atomic_file(out, force=force) as file:
             writer(result, file, uncertainty, held_out)
-    except ImportError:
-        raise Failed(USAGE, f"--out {out}: parquet needs the package pyarrow, which is not installed") from None
     except OutputError as error:
         raise Failed(USAGE, str(error)) from None
 

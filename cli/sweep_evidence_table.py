@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from analysis.shares import session_share
-from analysis.sweep import METRICS, HeldOut, Sweep, Uncertainty, fewest_good, sweep_floors
+from analysis.sweep import METRICS, fewest_good, sweep_floors
 from cli.tables import print_rows
 from cli.text import plain
+
+if TYPE_CHECKING:
+    from analysis.sweep import HeldOut, Sweep, Uncertainty
 
 __all__ = ["print_floors", "print_held_out", "print_intervals"]
 

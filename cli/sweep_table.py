@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from analysis.lint import dead_stages
-from analysis.sweep import METRICS, HeldOut, Metric, Sweep, SweepConfig, Uncertainty
+from analysis.sweep import METRICS
 from breaker.ecmascript import canonical_json
 from cli.sweep_evidence_table import print_floors, print_held_out, print_intervals
 from cli.tables import print_rows
 from cli.text import plain
+
+if TYPE_CHECKING:
+    from analysis.sweep import HeldOut, Metric, Sweep, SweepConfig, Uncertainty
 
 __all__ = ["print_sweep"]
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from analysis.text import plain, shortened
+from analysis.text import counted, plain, shortened
 
-__all__ = ["plain", "shortened"]
+__all__ = ["counted", "plain", "shortened"]

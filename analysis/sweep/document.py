@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from analysis.documents import JsonObject, head, settings_object
 from analysis.lint import dead_stages
@@ -10,9 +11,11 @@ from analysis.sweep.conformal import TrackFloor, fewest_good, sweep_floors
 from analysis.sweep.corpus import Sweep
 from analysis.sweep.grid import SweepConfig
 from analysis.sweep.held_out import HeldOut
-from analysis.sweep.intervals import ConfigIntervals, Uncertainty
 from analysis.sweep.metrics import METRICS, ConfigMetrics
 from breaker.ecmascript import canonical_json
+
+if TYPE_CHECKING:
+    from analysis.sweep.intervals import ConfigIntervals, Uncertainty
 
 __all__ = ["flat_rows", "sweep_document"]
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from analysis.replay import STAGES
 from analysis.spreadsheet import csv_line
 from analysis.sweep.corpus import Sweep
 from analysis.sweep.document import flat_rows, sweep_document
 from analysis.sweep.held_out import HeldOut
-from analysis.sweep.intervals import Uncertainty
 from analysis.sweep.metrics import METRICS
+
+if TYPE_CHECKING:
+    from analysis.sweep.intervals import Uncertainty
 
 __all__ = ["OUTPUT_SUFFIXES", "Writer", "csv_text", "writer_of"]
 

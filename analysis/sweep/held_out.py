@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from analysis.labels import LABELS, Label
 from analysis.sweep.corpus import Sweep
-from analysis.sweep.evidence import Evidence
 from analysis.sweep.front import find_front
 from analysis.sweep.metrics import SweepError, Value
 from analysis.sweep.requirements import Choosing
 from analysis.sweep.sessions import SweepSession
+
+if TYPE_CHECKING:
+    from analysis.sweep.evidence import Evidence
 
 __all__ = ["FEWEST_FOLDS", "HELD_OUT_METRICS", "Fold", "HeldOut", "Score", "hold_out"]
 
@@ -82,6 +85,8 @@ def hold_out(sweep: Sweep, by: str, *, seed: int = 0) -> HeldOut:
     Raises:
         SweepError: fewer than two groups, or nothing to choose on any fold's other sessions; it says what is missing.
     """
+    from analysis.sweep.evidence import Evidence
+
     sessions = sweep.sessions
     lacking = [label for label in ("good", "stuck") if not sweep.labels[label]]
     if lacking:

@@ -438,3 +438,9 @@ def test_a_fault_of_the_tool_itself_is_not_hidden() -> None:
 def test_bad_lines_do_not_change_the_exit_code() -> None:
     done = breaker("guard", stdin=b"no\n" + lines_of([{"kind": "user"}]))
     assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
+
+
+def test_an_empty_path_is_not_the_folder_one_stands_in() -> None:
+    done = breaker("replay", "")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "breaker: error: Invalid value for 'PATH…': an empty path\n"

@@ -67,11 +67,8 @@ def decisions(answers: Sequence[Json], stream: int) -> list[Json]:
         if agent != stream:
             continue
         if "decision" in answer:
-            shown = {key: value for key, value in answer.items() if key not in {"measures", "streaks", "message"}}
-            shown |= {"id": identity, "fps": answer["measures"]}
-            if answer["decision"] in {"deny", "ask-declined"}:
-                shown["streaks"] = answer["streaks"]
-            calls[identity] = shown
+            shown = {key: value for key, value in answer.items() if key not in {"measures", "message"}}
+            calls[identity] = shown | {"id": identity, "fps": answer["measures"]}
         else:
             calls[identity] |= {key: answer[key] for key in ("failure", "failureAdvisory", "streaks")}
     return [

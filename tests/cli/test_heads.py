@@ -27,7 +27,7 @@ def torn(tmp_path: Path) -> Path:
     return tmp_path / "corpus"
 
 
-def document(name: str, *arguments: object) -> Json:
+def document(name: str, *arguments: str | Path) -> Json:
     done = breaker(*arguments, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)

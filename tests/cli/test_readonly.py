@@ -63,7 +63,7 @@ CORPUS_VERBS: dict[str, tuple[str, ...]] = {
     "label": ("label", "suggest", "{corpus}"),
     "check": ("check", "{corpus}", "--config", "{out}/breaker.toml"),
     "approve": ("approve", "{corpus}", "--config", "{out}/breaker.toml", "--baseline", "{out}/base.json"),
-    "reproduce": ("reproduce", "{out}/tables/manifest.json"),
+    "reproduce": ("reproduce", "{out}/tables/manifest.json", "{corpus}"),
 }
 OTHER_VERBS = {"detectors", "guard", "measure", "classify", "shell-http", "rulesets", "schema", "demo", "synth"}
 """Verbs that read no corpus."""

@@ -222,3 +222,12 @@ def test_every_recorded_configuration_is_taken_or_refused_as_recorded(
             differing.append(number)
     assert differing == []
     assert len(rows) == count
+
+
+def test_a_limit_for_no_kind_of_measure_is_a_warning_that_names_the_nearest(tmp_path: Path) -> None:
+    LogWriter().write(tmp_path / "sessions")
+    done = breaker("replay", tmp_path / "sessions", "--set", "limits.hosst=3", "--set", "limits.net:a.com/=3")
+    assert done.returncode == 0
+    assert done.stderr == (
+        "breaker: warning: `limits.hosst` caps nothing: there is no such kind of measure; did you mean `limits.host`?\n"
+    )

@@ -53,7 +53,7 @@ def small_corpus(folder: Path) -> tuple[Path, str]:
     return folder / "corpus", "session-small"
 
 
-@pytest.mark.parametrize("verb", ["replay", "histogram", "lint", "check", "explain"])
+@pytest.mark.parametrize("verb", ["replay", "histogram", "lint", "check", "explain", "sweep"])
 def test_a_command_that_makes_no_table_and_no_picture_loads_nothing_that_does(tmp_path: Path, verb: str) -> None:
     corpus, session = small_corpus(tmp_path)
     given = [str(corpus)]
@@ -63,6 +63,8 @@ def test_a_command_that_makes_no_table_and_no_picture_loads_nothing_that_does(tm
         config = tmp_path / "breaker.toml"
         config.write_text('[check]\nsessions = ["corpus"]\n[check.limits]\nsessions_min = 1\n', encoding="utf-8")
         given = ["--config", str(config)]
+    elif verb == "sweep":
+        given = [str(corpus), "--grid", "warnAt=2,3"]
     names = imported(COMMAND, verb, *given)
     assert "analysis" in names
     assert names & HEAVY == set()

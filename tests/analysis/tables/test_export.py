@@ -268,7 +268,7 @@ def test_bounds_on_what_is_read_are_kept_for_the_next_time(tmp_path: Path) -> No
 
 def test_what_privacy_kept_out_of_the_manifest_has_to_be_given_again(tmp_path: Path) -> None:
     root = small(tmp_path)
-    config = {"warnAt": 2, "limits": {"exact:bash:{}": 4}}
+    config: dict[str, Any] = {"warnAt": 2, "limits": {"exact:bash:{}": 4}}
     gathered = Gathered(root, privacy="shape", labels=["good=session-a"], **config)
     gathered.export(tmp_path / "out")
     given: dict[str, Any] = {}
