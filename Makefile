@@ -3,7 +3,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint clean
+.PHONY: demo test test-slow bench lint clean
 
 $(VENV)/.installed: pyproject.toml
 	$(if $(PYTHON),,$(error Python 3.11 or newer is needed))
@@ -28,10 +28,16 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/basedpyright
 
 test: $(VENV)/.installed-dev lint
-	$(BIN)/python -m pytest -m 'not slow'
+	$(BIN)/python -m pytest -n auto -m 'not slow'
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow
+
+# Ratios and rates, printed; no test asserts a time.
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.bench.synth_rate
+	$(BIN)/python -m tests.bench.replay_cost
+	$(BIN)/python -m tests.bench.sweep_cost
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist

@@ -11,9 +11,11 @@ from typing import Any, ClassVar, cast
 
 import yaml
 
+from analysis.toml_faults import toml_fault
 from breaker.ecmascript import parse_json, string_text
 
 __all__ = [
+    "CONFIG_SUFFIXES",
     "ROW_ID",
     "ConfigError",
     "apply_sets",
@@ -23,6 +25,9 @@ __all__ = [
     "patch_rows",
     "with_nulls",
 ]
+
+CONFIG_SUFFIXES = (".toml", ".json", ".yml", ".yaml")
+"""How the name of a settings file ends."""
 
 ROW_ID = "repeat-tool-breaker"
 """The guard's row in a `cordis.patch.yml`."""
@@ -49,6 +54,7 @@ def _unread(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> None:
 
 _BOOLEAN_TAG = "tag:yaml.org,2002:bool"
 _BOOLEAN = re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z")
+_MERGE_TAG = "tag:yaml.org,2002:merge"
 _OLDER_TAGS = frozenset({_BOOLEAN_TAG, "tag:yaml.org,2002:timestamp"})
 
 
@@ -64,11 +70,24 @@ def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
 class _TolerantLoader(yaml.SafeLoader):
     """Safe YAML in which a tag of somebody else's is passed over unread, and dates, `yes` and `on` are text.
 
-    So the harness' own YAML has it (version 1.2).
+    So the harness' own YAML has it (version 1.2). A key given twice in one mapping is refused, as there.
     """
 
     yaml_multi_constructors: ClassVar[dict[str | None, Any]] = {"": _unread}
     yaml_implicit_resolvers = _resolvers()
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        # Looked at here, since building a mapping mixes in what it merges, which its own keys may well replace.
+        mapping = super().compose_mapping_node(anchor)
+        lines: dict[str, int] = {}
+        for key, _ in mapping.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE_TAG:
+                continue
+            if key.value in lines:
+                problem = f"`{key.value}` is given twice, first on line {lines[key.value]}"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            lines[key.value] = key.start_mark.line + 1
+        return mapping
 
 
 def load_config(path: Path) -> dict[str, object]:
@@ -127,18 +146,18 @@ def load_document(path: Path) -> object:
         message = f"{path}: cannot read the settings: {reason}"
         raise ConfigError(message) from None
     suffix = path.suffix.lower()
-    readers = {".toml": _read_toml, ".json": _read_json, ".yml": _read_yaml, ".yaml": _read_yaml}
-    if suffix not in readers:
-        message = f"{path}: not a settings file; its name must end in {', '.join(readers)}"
+    if suffix not in CONFIG_SUFFIXES:
+        message = f"{path}: not a settings file; its name must end in {', '.join(CONFIG_SUFFIXES)}"
         raise ConfigError(message)
-    return readers[suffix](path, text)
+    return {".toml": _read_toml, ".json": _read_json}.get(suffix, _read_yaml)(path, text)
 
 
 def _read_toml(path: Path, text: str) -> object:
     try:
         return with_nulls(tomllib.loads(text))
     except (ValueError, RecursionError) as error:
-        message = f"{path}: {error}"
+        line, said = toml_fault(text, error)
+        message = f"{path}: {said}" if line is None else f"{path}:{line}: {said}"
         raise ConfigError(message) from None
 
 

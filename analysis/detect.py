@@ -369,8 +369,9 @@ def _try_out(kind: DetectorKind, config: Mapping[str, object]) -> Mapping[str, o
     if isinstance(caught.error, DetectorError):
         raise caught.error
     if caught.error is not None:
-        own = f"{kind.name}: " if kind.origin != BUILT_IN else ""
-        message = f"detector {own}{caught.error if isinstance(caught.error, ValueError) else caught.told}"
+        told = str(caught.error) if isinstance(caught.error, ValueError) else caught.told
+        named = kind.origin == BUILT_IN and told.startswith(f"{kind.name}: ")
+        message = f"detector {told}" if named else f"detector {kind.name}: {told}"
         raise DetectorError(message)
     if missing:
         message = f"detector {kind.name}: {kind.origin} makes something without {', '.join(missing)}"

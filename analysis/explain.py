@@ -40,8 +40,10 @@ __all__ = [
     "Explanation",
     "FailureEvidence",
     "MeasureState",
+    "NoSessions",
     "Remedy",
     "SessionNotFound",
+    "SessionUnreadable",
     "Target",
     "TurnLine",
     "WindowRecord",
@@ -77,6 +79,14 @@ class ExplainError(ValueError):
 
 class SessionNotFound(ExplainError):
     """No session, or several, answer to the name; the message names the near ones."""
+
+
+class NoSessions(ExplainError):
+    """There is no session at all where one was looked for."""
+
+
+class SessionUnreadable(ExplainError):
+    """The session, or every file it could be in, cannot be read; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +209,19 @@ def find_session(name: str, paths: Sequence[Path]) -> SessionFile:
 
     Raises:
         PathMissing: a given path does not exist.
+        NoSessions: there is no session to choose from.
+        SessionUnreadable: no file there can be read.
         SessionNotFound: none or several answer to the name.
     """
-    files = [file for file in find_sessions(paths).files if file.superseded_by is None]
+    found_there = find_sessions(paths)
+    files = [file for file in found_there.files if file.superseded_by is None]
+    if not files and found_there.problems:
+        problem = found_there.problems[0]
+        message = f"nothing could be read: {problem.shown}: {problem.message}"
+        raise SessionUnreadable(message)
+    if not files:
+        message = f"no sessions found in {', '.join(map(str, paths))}"
+        raise NoSessions(message)
     if len(files) == 1 and Path(name) in paths:
         return files[0]
     tail = name.rstrip("/")
@@ -215,8 +235,11 @@ def find_session(name: str, paths: Sequence[Path]) -> SessionFile:
     ]
     ids: dict[str, list[SessionFile]] = {}
     if not found:
-        for file in files:
-            header = read_header(file)
+        headers = [read_header(file) for file in files]
+        if not any(headers):
+            message = f"none of {len(files)} session files could be read"
+            raise SessionUnreadable(message)
+        for file, header in zip(files, headers, strict=True):
             if header is not None and header.session_id is not None:
                 ids.setdefault(header.session_id, []).append(file)
         found = ids.get(name) or [file for known, those in ids.items() if known.startswith(name) for file in those]
@@ -241,7 +264,8 @@ def explain_session(
     """Replay a session and take one of its decisions apart.
 
     Raises:
-        ExplainError: nothing in the file can be used, or the call asked about is not there.
+        SessionUnreadable: nothing in the file can be used.
+        ExplainError: the call asked about is not there.
     """
     others = [ruleset for ruleset in RULESETS.values() if ruleset.name != plan.ruleset.name]
     reader = SessionReader(file, plan.ruleset, source=plan.result_source, limits=limits)
@@ -251,7 +275,7 @@ def explain_session(
     if session is None or not reader.report.used:
         defects = "; ".join(defect.message for defect in reader.report.defects)
         message = f"{file.shown}: nothing in it can be used ({reader.report.state}): {defects}"
-        raise ExplainError(message)
+        raise SessionUnreadable(message)
     runner = _Runner(facts, session, replace(plan, keep_events=True, keep_messages=False), others)
     replay = runner.replay(runner.plan)
     call = _targeted(target, runner, replay)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from analysis.globs import glob_fault, session_matches
+from analysis.toml_faults import toml_fault
 
 __all__ = [
     "LABELS",
@@ -123,7 +124,8 @@ def read_labels(path: Path) -> list[LabelRule]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        message = f"{path}: cannot read the labels: {error}"
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        message = f"{path}: cannot read the labels: {reason}"
         raise LabelError(message) from None
     return _read_toml(path, text) if path.suffix.lower() == ".toml" else _read_csv(path, text)
 
@@ -152,8 +154,9 @@ def _read_csv(path: Path, text: str) -> list[LabelRule]:
 def _read_toml(path: Path, text: str) -> list[LabelRule]:
     try:
         document: dict[str, object] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        message = f"{path}: {error}"
+    except (ValueError, RecursionError) as error:
+        line, said = toml_fault(text, error)
+        message = f"{path}: {said}" if line is None else f"{path}:{line}: {said}"
         raise LabelError(message) from None
     tables = document.get(_TABLE)
     if not isinstance(tables, list):
@@ -176,5 +179,9 @@ def label_tables(tables: Sequence[object], shown: str) -> list[LabelRule]:
         if not isinstance(session, str) or not isinstance(label, str) or not isinstance(reason, str):
             message = f"{origin}: session, label and reason must be text"
             raise LabelError(message)
+        for heading in _HEADINGS[:_LEAST_COLUMNS]:
+            if heading not in members:
+                message = f"{origin}: has no {heading}"
+                raise LabelError(message)
         rules.append(_rule(label, session, reason, origin))
     return rules

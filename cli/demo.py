@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.exits import USAGE, Failed
+from cli.output_options import output_faults
 from cli.settings import DEFAULT_RULESET_NAME, ConfigOption, RulesetOption, SetOption, load_settings
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def demo(
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="breaker-demo-")))
         try:
-            truth = write_corpus(folder, "demo", force=force)
+            with output_faults(folder):
+                truth = write_corpus(folder, "demo", force=force)
         except SynthError as error:
             raise Failed(USAGE, str(error)) from None
         corpus = replay_corpus([folder], ReplayPlan(settings=settings, ruleset=rules), labels=_labels(truth))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.corpus_options import CorpusOptions, corpus_command
-from cli.exits import FINE, USAGE, Failed
+from cli.exits import FINE, NOT_ENOUGH, UNREADABLE, USAGE, Failed
 
 if TYPE_CHECKING:
     from analysis.explain import Explanation
@@ -57,7 +57,14 @@ def explain(
 
     Without --call, --seq or --stage it is the first call that reaches the session's worst stage.
     """
-    from analysis.explain import ExplainError, Target, explain_session, find_session
+    from analysis.explain import (
+        ExplainError,
+        NoSessions,
+        SessionUnreadable,
+        Target,
+        explain_session,
+        find_session,
+    )
     from analysis.sessions.find import PathMissing
 
     if sum(choice is not None for choice in (call, seq, stage)) > 1:
@@ -67,6 +74,10 @@ def explain(
     roots = paths or ([Path(session)] if Path(session).exists() else options.roots)
     try:
         explanation = explain_session(find_session(session, roots), plan, target, options.limits())
+    except NoSessions as error:
+        raise Failed(NOT_ENOUGH, str(error)) from None
+    except SessionUnreadable as error:
+        raise Failed(UNREADABLE, str(error)) from None
     except (PathMissing, ExplainError) as error:
         raise Failed(USAGE, str(error)) from None
     _print(explanation, output)

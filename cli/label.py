@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "suggest"]
 
-app = typer.Typer(help="Help with saying which sessions are good and which are stuck.", no_args_is_help=True)
+app = typer.Typer(invoke_without_command=True)
 
 
 @app.callback()
-def label() -> None:
+def label(context: typer.Context) -> None:
     """Help with saying which sessions are good and which are stuck."""
+    if context.invoked_subcommand is None:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(USAGE)
 
 
 _DEFAULT_LONG_TURN = 100

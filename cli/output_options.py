@@ -120,11 +120,19 @@ def refuse_corpus(out: Path, corpus: Iterable[Path]) -> None:
 
 
 @contextmanager
-def output_faults() -> Generator[None]:
-    """Turn what cannot be written into a fault of usage."""
+def output_faults(out: Path | None = None) -> Generator[None]:
+    """Turn what cannot be written into a fault of usage.
+
+    Args:
+        out: what is written, where nothing but that touches the disk; then any fault of the disk is meant.
+    """
     from analysis.files import OutputError
 
     try:
         yield
     except OutputError as error:
         raise Failed(USAGE, str(error)) from None
+    except OSError as error:
+        if out is None:
+            raise
+        raise Failed(USAGE, f"{error.filename or out}: cannot write: {error.strerror or error}") from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,15 +14,17 @@ from analysis.replay import STAGES, StageName
 from breaker.measures import KINDS
 from cli.console import output_console
 from cli.detectors import rebuilt_told
-from cli.text import plain, shortened
+from cli.tables import left_out_line, print_rows
+from cli.text import counted, plain, shortened
 
-__all__ = ["print_replay"]
+__all__ = ["print_read_report", "print_replay"]
 
 _MEASURE_WIDTH = 30
+_WIDE = 90
+"""Columns from which session ids and headings are given at their usual length."""
 _SESSION_WIDTH = 28
+_NARROW_SESSION_WIDTH = 14
 _MOST_REASONS = 8
-_LEAST_PEAK_WIDTH = 12
-_TABLE_EDGES = 2
 _STAGE_HEADINGS: dict[StageName, str] = {
     "warn": "warn",
     "summarize": "summ",
@@ -34,10 +35,15 @@ _STAGE_HEADINGS: dict[StageName, str] = {
 }
 _GATES: tuple[StageName, ...] = ("gate", "fail-gate")
 _NONE = "·"
-_LEGEND = (
-    "held: calls withheld; false: of those, the ones that had succeeded; 1st gate: index of the first gated call; "
-    "streak: longest run of failures of one measure; peak: highest count of one measure"
-)
+_FIRST_OUT = ("peak", "label", "streak", "1st gate", "shell", "summ", "f-warn", "warn", "false", "f-gate", "failed")
+"""The columns of the sessions that are left out on a narrow terminal, the first of them first."""
+_LEGEND = {
+    "held": "calls withheld",
+    "false": "withheld calls that had succeeded",
+    "1st gate": "index of the first gated call",
+    "streak": "longest run of failures of one measure",
+    "peak": "highest count of one measure",
+}
 _OPEN_LOOP = (
     "A replay is open-loop: after the first withheld call the record goes on as if nothing had happened, so look at "
     "first trips and false rejections before totals."
@@ -53,7 +59,7 @@ def print_replay(corpus: CorpusReplay, *, events: bool, top: int) -> None:
         _print_detectors(console, corpus)
     if events:
         _print_events(console, corpus)
-    _print_read_report(console, corpus)
+    print_read_report(corpus)
     plan = corpus.plan
     console.print(f"ruleset {plan.ruleset.name} ({plan.ruleset.note})", soft_wrap=True)
     console.print(f"policy {plan.policy} · shell-HTTP policy {corpus.shell_http_told}", soft_wrap=True)
@@ -69,8 +75,9 @@ def _print_sessions(console: Console, corpus: CorpusReplay, top: int) -> None:
     headings = ["worst sessions", *(["label"] if labelled else []), "calls", "failed"]
     headings += [_STAGE_HEADINGS[stage] for stage in stages]
     headings += ["held", "false", "1st gate", "streak", "peak"]
+    session_width = _SESSION_WIDTH if console.width >= _WIDE else _NARROW_SESSION_WIDTH
     rows: list[list[str]] = []
-    for row, name in zip(shown, _short_names(shown), strict=True):
+    for row, name in zip(shown, _short_names(shown, session_width), strict=True):
         replay = row.replay
         trips = [replay.first_trips[stage].call for stage in _GATES if stage in replay.first_trips]
         counts = [
@@ -85,25 +92,25 @@ def _print_sessions(console: Console, corpus: CorpusReplay, top: int) -> None:
         cells.append(str(replay.streak_length or _NONE))
         cells.append(f"{replay.peak.count} × {plain(replay.peak.measure)}" if replay.peak else _NONE)
         rows.append(cells)
-    texts = 2 if labelled else 1
-    columns = zip(headings[:-1], *(cells[:-1] for cells in rows), strict=True)
-    taken = sum(1 + max(map(len, column)) for column in columns)
-    room = max(console.width - taken - _TABLE_EDGES, _LEAST_PEAK_WIDTH)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
-    for position, heading in enumerate(headings):
-        numeric = texts <= position < len(headings) - 1
-        table.add_column(heading, justify="right" if numeric else "left", no_wrap=True)
-    for cells in rows:
-        table.add_row(*map(Text, (*cells[:-1], shortened(cells[-1], room))))
-    console.print(table)
+    left_out = print_rows(
+        headings,
+        rows,
+        numbers_from=2 if labelled else 1,
+        numbers_to=len(headings) - 1,
+        cut=(0, len(headings) - 1),
+        first_out=[headings.index(heading) for heading in _FIRST_OUT if heading in headings],
+    )
     left = len(ordered) - len(shown)
     if left:
-        console.print(f"… and {left} more sessions (--top 0 shows all)")
-    console.print(_LEGEND)
+        console.print(f"… and {counted(left, 'more session')} (--top 0 shows all)", soft_wrap=True)
+    told = [f"{heading}: {text}" for heading, text in _LEGEND.items() if heading not in left_out]
+    console.print("; ".join(told))
+    if left_out:
+        console.print(left_out_line(left_out, "--format json has all"))
     console.print()
 
 
-def _short_names(rows: Sequence[SessionRow]) -> list[str]:
+def _short_names(rows: Sequence[SessionRow], width: int) -> list[str]:
     """Name sessions by their id, and by their folder where ids repeat."""
     ids = [row.session_id for row in rows]
     names: list[str] = []
@@ -112,7 +119,7 @@ def _short_names(rows: Sequence[SessionRow]) -> list[str]:
         if ids.count(name) > 1:
             parts = row.path.replace("\\", "/").split("/")
             name = parts[-2] if len(parts) > 1 else row.path
-        names.append(shortened(name, _SESSION_WIDTH))
+        names.append(shortened(name, width))
     return names
 
 
@@ -133,11 +140,12 @@ def _print_summary(console: Console, corpus: CorpusReplay) -> None:
 
     line(
         "corpus",
-        f"{len(corpus.sessions)} sessions, {totals.turns} turns, {totals.calls} calls, {totals.tracked} tracked",
+        f"{counted(len(corpus.sessions), 'session')}, {counted(totals.turns, 'turn')}, "
+        f"{counted(totals.calls, 'call')}, {totals.tracked} tracked",
     )
     line(
         "failures",
-        f"{failed} of {totals.settled} settled calls: {_percent(failed, totals.settled)}; "
+        f"{failed} of {counted(totals.settled, 'settled call')}: {_percent(failed, totals.settled)}; "
         f"{_percent(without_text, totals.settled)} without a shell's words ({without_text})",
     )
     line(
@@ -153,8 +161,8 @@ def _print_summary(console: Console, corpus: CorpusReplay) -> None:
     line("in sessions", " · ".join(f"{stage} {totals.sessions_by_stage[stage]}" for stage in STAGES))
     line(
         "gates",
-        f"{totals.asks} asks, {totals.denials} calls withheld; {totals.false_rejections} of them had succeeded "
-        f"(false rejections), in {totals.sessions_with_false_rejection} sessions",
+        f"{counted(totals.asks, 'ask')}, {counted(totals.denials, 'call')} withheld; {totals.false_rejections} of them "
+        f"had succeeded (false rejections), in {counted(totals.sessions_with_false_rejection, 'session')}",
     )
     console.print(grid)
     console.print()
@@ -168,31 +176,30 @@ def _print_kinds(console: Console, corpus: CorpusReplay) -> None:
     totals = corpus.totals
     if not totals.stages_by_kind:
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("events by measure kind")
-    for stage in STAGES:
-        table.add_column(stage, justify="right")
-    table.add_column("sessions", justify="right")
-    for kind in KINDS:
-        if kind in totals.stages_by_kind:
-            stages = totals.stages_by_kind[kind]
-            table.add_row(kind, *(str(stages[stage] or "·") for stage in STAGES), str(totals.sessions_by_kind[kind]))
-    console.print(table)
+    is_wide = console.width >= _WIDE
+    headings = ["events by measure kind" if is_wide else "by kind"]
+    headings += [stage if is_wide else _STAGE_HEADINGS[stage] for stage in STAGES]
+    rows = [
+        [
+            kind,
+            *(str(totals.stages_by_kind[kind][stage] or _NONE) for stage in STAGES),
+            str(totals.sessions_by_kind[kind]),
+        ]
+        for kind in KINDS
+        if kind in totals.stages_by_kind
+    ]
+    print_rows([*headings, "sessions"], rows, numbers_from=1)
 
 
 def _print_reasons(console: Console, corpus: CorpusReplay) -> None:
     reasons = corpus.totals.failures_by_count
     if not reasons:
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("failures by tool", "reason", "detail", "evidence"):
-        table.add_column(heading, overflow="fold", max_width=_MEASURE_WIDTH)
-    table.add_column("calls", justify="right")
-    for key, count in reasons[:_MOST_REASONS]:
-        table.add_row(*(Text(plain(cell)) for cell in (key.tool, key.reason, key.detail, key.evidence)), str(count))
-    console.print(table)
+    headings = ("failures by tool", "reason", "detail", "evidence", "calls")
+    rows = [(key.tool, key.reason, key.detail, key.evidence, str(count)) for key, count in reasons[:_MOST_REASONS]]
+    print_rows(headings, rows, numbers_from=len(headings) - 1, widest=_MEASURE_WIDTH)
     if len(reasons) > _MOST_REASONS:
-        console.print(f"… and {len(reasons) - _MOST_REASONS} more kinds of failure\n")
+        console.print(f"… and {counted(len(reasons) - _MOST_REASONS, 'more kind')} of failure\n")
 
 
 def _print_detectors(console: Console, corpus: CorpusReplay) -> None:
@@ -201,16 +208,13 @@ def _print_detectors(console: Console, corpus: CorpusReplay) -> None:
     if not specs:
         return
     totals = sum_detectors(specs, (row.replay for row in corpus.sessions))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("detectors beside the guard", overflow="fold")
-    table.add_column("events", overflow="fold")
-    for heading in ("sessions", "held", "false"):
-        table.add_column(heading, justify="right")
+    headings = ("detectors beside the guard", "events", "sessions", "held", "false")
+    rows: list[tuple[str, ...]] = []
     for label, total in totals.items():
         said = " · ".join(f"{stage} {count}" for stage, count in total.stages.items()) or _NONE
         counts = (total.sessions, total.denials, total.false_rejections)
-        table.add_row(Text(plain(label)), Text(plain(said)), *(str(count or _NONE) for count in counts))
-    console.print(table)
+        rows.append((label, said, *(str(count or _NONE) for count in counts)))
+    print_rows(headings, rows, numbers_from=2)
     for line in rebuilt_told(corpus):
         console.print(Text(plain(line)), soft_wrap=True)
     console.print()
@@ -239,7 +243,9 @@ def _print_events(console: Console, corpus: CorpusReplay) -> None:
         console.print()
 
 
-def _print_read_report(console: Console, corpus: CorpusReplay) -> None:
+def print_read_report(corpus: CorpusReplay) -> None:
+    """Print what could not be read as it should, for a person; nothing where all is well."""
+    console = output_console()
     told = [report for report in corpus.reports if report.state not in {"ok", "superseded"}]
     notes: dict[str, list[str]] = {}
     for report in corpus.reports:
@@ -249,14 +255,14 @@ def _print_read_report(console: Console, corpus: CorpusReplay) -> None:
     if not told and not notes and not corpus.problems:
         return
     counts = " · ".join(f"{state} {count}" for state, count in corpus.read_counts.items() if count)
-    console.print(Text(f"read report: {len(corpus.reports)} files; {counts}"))
+    console.print(Text(f"read report: {counted(len(corpus.reports), 'file')}{'; ' if counts else ''}{counts}"))
     for report in told:
         console.print(Text(f"  {report.state:<11} {plain(report.shown)}"), soft_wrap=True)
         for defect in report.defects:
-            lost = f"; {defect.lost_bytes} bytes lost" if defect.lost_bytes else ""
+            lost = f"; {counted(defect.lost_bytes, 'byte')} lost" if defect.lost_bytes else ""
             console.print(Text(f"    {defect.place()}: {plain(defect.message)}{lost}"), soft_wrap=True)
         if report.defects_untold:
-            console.print(Text(f"    … and {report.defects_untold} more defects"))
+            console.print(Text(f"    … and {counted(report.defects_untold, 'more defect')}"))
         for note in report.notes:
             console.print(Text(f"    {plain(note)}"), soft_wrap=True)
     for note, files in notes.items():

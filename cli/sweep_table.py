@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from analysis.lint import dead_stages
 from analysis.sweep import METRICS
 from breaker.ecmascript import canonical_json
+from cli.console import terminal_width
 from cli.sweep_evidence_table import print_floors, print_held_out, print_intervals
-from cli.tables import print_rows
-from cli.text import plain
+from cli.tables import least_width, left_out_line, print_rows
+from cli.text import counted, plain
 
 if TYPE_CHECKING:
     from analysis.sweep import HeldOut, Metric, Sweep, SweepConfig, Uncertainty
@@ -35,12 +36,35 @@ _HEADINGS = {
     "lead_tokens_median": "lead tokens",
 }
 _NONE = "·"
-_LEGEND = (
-    "msgs: advisories; warned, gated: sessions; held: calls withheld; false: of those, the ones that had succeeded, "
-    "and the sessions with one; touched, caught: sessions with an advisory or a gate; lead: median of what a caught "
-    "stuck session still did after its first trip; dead: stages that can speak for no kind (a kind is named where only "
-    "some are dead); *: on the Pareto front"
+_FIRST_OUT = (
+    "lead tokens",
+    "lead min",
+    "dead",
+    "in sess.",
+    "asks",
+    "gate calls",
+    "gated",
+    "warned",
+    "held",
+    "lead calls",
+    "stuck gated",
+    "good gated",
 )
+"""The columns that are left out on a narrow terminal, the first of them first; the point and the main costs stay."""
+_LEGEND = {
+    "msgs": "advisories",
+    "warned": "sessions with an advisory",
+    "gated": "sessions with a gate",
+    "held": "calls withheld",
+    "false": "withheld calls that had succeeded",
+    "in sess.": "the sessions with one",
+    "good touched": "good sessions with an advisory or a gate",
+    "stuck caught": "stuck sessions with an advisory or a gate",
+    "lead calls": "median of the calls a caught stuck session still made after its first trip",
+    "lead min": "of its minutes",
+    "lead tokens": "of its tokens",
+    "dead": "stages that can speak for no kind (a kind is named where only some are dead)",
+}
 
 
 def print_sweep(
@@ -60,7 +84,10 @@ def print_sweep(
     metrics = [metric for metric in METRICS if any(row.values[metric.name] is not None for row in rows)]
     keys = list(dict.fromkeys(key for config in configs for key in config.point)) if _gridded(configs) else []
     named = any(config.name is not None for config in configs)
-    headings = [*(["name"] if named else []), *keys, "", *(_HEADINGS[metric.name] for metric in metrics), "dead"]
+    stages = [_dead(config) for config in configs]
+    metric_headings = [_HEADINGS[metric.name] for metric in metrics]
+    texts = ["dead"] if any(stages[number] for number in shown) else []
+    headings = [*(["name"] if named else []), *keys, "", *metric_headings, *texts]
     cells: list[list[str]] = []
     for number in shown:
         config, row = configs[number], rows[number]
@@ -70,13 +97,32 @@ def print_sweep(
                 *(_value(config.point[key]) if key in config.point else _NONE for key in keys),
                 "*" if front.members is not None and front.members[number] else "",
                 *(_number(row.values[metric.name]) for metric in metrics),
-                _dead(config),
+                *([stages[number]] if texts else []),
             ]
         )
-    print_rows(headings, cells, numbers_from=len(keys) + named + 1)
+    first_out = [headings.index(heading) for heading in _FIRST_OUT if heading in headings]
+    staying = [position for position in range(len(headings)) if position not in first_out]
+    width = least_width(
+        [headings[at] for at in staying], [[row[at] for at in staying] for row in cells], texts=range(int(named))
+    )
+    left_out: list[str] = []
+    if width > terminal_width():
+        _print_lines(headings, cells, points=len(keys) + named)
+    else:
+        left_out = print_rows(
+            headings,
+            cells,
+            numbers_from=int(named),
+            numbers_to=len(headings) - len(texts),
+            cut=range(int(named)),
+            first_out=first_out,
+        )
     if len(shown) < len(configs):
-        print(f"… and {len(configs) - len(shown)} more configurations (--top 0 shows all)")
-    print(_LEGEND)
+        print(f"… and {counted(len(configs) - len(shown), 'more configuration')} (--top 0 shows all)")
+    if left_out:
+        print(left_out_line(left_out, "--format csv or json, and --out, have all"))
+    legend = [f"{heading}: {_LEGEND[heading]}" for heading in headings if heading in _LEGEND.keys() - left_out]
+    print("; ".join([*legend, *(["*: on the Pareto front"] if front.members is not None else [])]))
     print()
     _print_attribution(sweep, numbers[0])
     if uncertainty is not None:
@@ -84,6 +130,27 @@ def print_sweep(
     if held_out is not None:
         print_held_out(sweep, held_out)
     _print_end(sweep)
+
+
+def _print_lines(headings: Sequence[str], rows: Sequence[Sequence[str]], *, points: int) -> None:
+    """Print rows without columns: a line for the point, and indented under it whatever it costs."""
+    for cells in rows:
+        told = [f"{heading} {cell}" for heading, cell in zip(headings, map(plain, cells), strict=True) if cell]
+        mark = cells[points] or " "
+        _print_items(told[:points], f"{mark} ", "    ")
+        _print_items([one for one in told[points:] if one != f" {mark}"], "    ", "    ")
+
+
+def _print_items(items: Sequence[str], first: str, next_lines: str) -> None:
+    """Print items one after another, none of them broken."""
+    line, empty = first, True
+    for item in items:
+        longer = f"{line}{item}" if empty else f"{line} · {item}"
+        if not empty and len(longer) > terminal_width():
+            print(line)
+            longer = f"{next_lines}{item}"
+        line, empty = longer, False
+    print(line)
 
 
 def _gridded(configs: Sequence[SweepConfig]) -> bool:
@@ -135,7 +202,8 @@ def _print_end(sweep: Sweep) -> None:
     else:
         print(f"nothing is recommended: {front.why}")
     print_floors(sweep)
-    print(f"{len(sweep.plan.configs)} configurations over {len(corpus.sessions)} sessions ({labels})")
+    configurations = counted(len(sweep.plan.configs), "configuration")
+    print(f"{configurations} over {counted(len(corpus.sessions), 'session')} ({labels})")
     if sweep.plan.seed is not None:
         print(f"drawn from a grid of {sweep.plan.points} with seed {sweep.plan.seed}")
     read = " · ".join(f"{state} {count}" for state, count in corpus.read_counts.items() if count)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.exits import USAGE, Failed
+from cli.output_options import output_faults
 
 __all__ = ["synth"]
 
@@ -17,7 +18,12 @@ def synth(
     recipe: Annotated[str, typer.Option("--recipe", help="What to write: demo, calibrated, labelled or scale.")],
     sessions: Annotated[
         int | None,
-        typer.Option("--sessions", metavar="N", help="How many sessions.", show_default="the recipe's own number"),
+        typer.Option(
+            "--sessions",
+            metavar="N",
+            help="How many sessions (recipes labelled and scale; demo and calibrated have a fixed size).",
+            show_default="the recipe's own number",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same bytes.")] = 0,
     version: Annotated[int, typer.Option("--version", help="Session format version: 4, 3 or 0.")] = 4,
@@ -34,17 +40,18 @@ def synth(
     from analysis.synth import TRUTH_NAME, SynthError, write_corpus
 
     try:
-        truth = write_corpus(
-            out,
-            recipe,
-            sessions=sessions,
-            seed=seed,
-            version=version,
-            plain=plain,
-            force=force,
-            calls=calls,
-            result_bytes=result_bytes,
-        )
+        with output_faults(out):
+            truth = write_corpus(
+                out,
+                recipe,
+                sessions=sessions,
+                seed=seed,
+                version=version,
+                plain=plain,
+                force=force,
+                calls=calls,
+                result_bytes=result_bytes,
+            )
     except SynthError as error:
         raise Failed(USAGE, str(error)) from None
     print(f"{len(truth.sessions)} sessions of recipe {recipe} (format {version}, seed {seed}) in {out}")

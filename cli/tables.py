@@ -16,6 +16,7 @@ def print_rows(
     rows: Iterable[Sequence[str]],
     *,
     numbers_from: int | None = None,
+    numbers_to: int | None = None,
     cut: Collection[int] = (),
     first_out: Sequence[int] = (),
     widest: int | None = None,
@@ -29,6 +30,7 @@ def print_rows(
         headings: the heads of the columns.
         rows: a cell for every column; those that a row lacks at its end are empty.
         numbers_from: columns from there on hold numbers: they are set to the right and never folded.
+        numbers_to: columns from there on are text again.
         cut: columns of text that are cut in their middle rather than folded.
         first_out: the columns that may be left out, the least important first.
         widest: the most a column of text takes.
@@ -40,17 +42,8 @@ def print_rows(
     from cli.console import output_console, terminal_width
 
     cells = [[*map(plain, row), *[""] * (len(headings) - len(row))] for row in rows]
-    end_of_text = len(headings) if numbers_from is None else numbers_from
-    columns = [
-        _Column(
-            heading=plain(heading),
-            cells=[row[position] for row in cells],
-            is_text=position < end_of_text,
-            cut=position in cut,
-            widest=widest,
-        )
-        for position, heading in enumerate(headings)
-    ]
+    numbers = range(len(headings))[numbers_from:numbers_to] if numbers_from is not None else range(0)
+    columns = _columns(headings, cells, numbers, cut, widest)
     layout = _layout(columns, terminal_width(), first_out)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, layout.padding))
     for position in layout.shown:
@@ -71,6 +64,13 @@ def print_rows(
     return [heading for position, heading in enumerate(headings) if position not in layout.shown]
 
 
+def least_width(headings: Sequence[str], rows: Sequence[Sequence[str]], *, texts: Collection[int] = ()) -> int:
+    """Return the width at which such a table still stands whole; the columns of `texts` are cut, the others numbers."""
+    numbers = [position for position in range(len(headings)) if position not in texts]
+    columns = _columns(headings, rows, numbers, texts, None)
+    return sum(column.least(stacked=True) for column in columns) + 1 + len(columns)
+
+
 def left_out_line(left_out: Sequence[str], where: str) -> str:
     """Return what to say of columns that are left out: which, and where all of them are."""
     return f"left out, as the terminal is narrow: {', '.join(left_out)}; {where}"
@@ -83,6 +83,7 @@ _LEAST_CUT = 12
 _ARRANGEMENTS = (
     (False, False, 1),
     (False, False, 0),
+    (False, True, 1),
     (False, True, 0),
     (True, False, 0),
     (True, True, 0),
@@ -100,8 +101,8 @@ class _Column:
 
     @cached_property
     def stacked(self) -> str:
-        """The heading with every word in a line of its own."""
-        return self.heading.replace(" ", "\n")
+        """The heading with every word in a line of its own; that of text that is folded is folded with it."""
+        return self.heading if self.is_text and not self.cut else self.heading.replace(" ", "\n")
 
     @cached_property
     def _cells_width(self) -> int:
@@ -127,6 +128,25 @@ class _Column:
         return min(whole, max(heading, word))
 
 
+def _columns(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Collection[int],
+    cut: Collection[int],
+    widest: int | None,
+) -> list[_Column]:
+    return [
+        _Column(
+            heading=plain(heading),
+            cells=[row[position] for row in rows],
+            is_text=position not in numbers,
+            cut=position in cut,
+            widest=widest,
+        )
+        for position, heading in enumerate(headings)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class _Layout:
     shown: Sequence[int]
@@ -149,10 +169,13 @@ def _widest_word(text: str) -> int:
 def _layout(columns: Sequence[_Column], width: int, first_out: Sequence[int]) -> _Layout:
     """Return the first arrangement that the width holds; the tightest where none is held."""
     shown = list(range(len(columns)))
+    cuts = any(column.cut for column in columns)
     for out in (None, *first_out):
         if out is not None:
             shown.remove(out)
         for stacked, take_least, padding in _ARRANGEMENTS:
+            if cuts and take_least and padding:
+                continue  # what would be space holds more of the text
             edges = 2 + (len(shown) - 1) * (1 + 2 * padding)
             least = {at: columns[at].least(stacked=stacked) for at in shown}
             whole = {at: columns[at].whole(stacked=stacked) for at in shown}

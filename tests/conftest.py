@@ -27,8 +27,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    left_out = config.stash.get(LEFT_OUT, 0)
-    if left_out:
-        terminalreporter.write_line(
-            f"{left_out} tests marked `shared` left out: no folder `shared` beside the checkout"
-        )
+    if SHARED.is_dir():
+        return
+    # Where several processes run the tests, only they know how many.
+    count = config.stash.get(LEFT_OUT, None)
+    told = "the tests" if count is None else f"{count} tests"
+    terminalreporter.write_line(f"{told} marked `shared` left out: no folder `shared` beside the checkout")

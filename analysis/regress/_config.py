@@ -18,8 +18,8 @@ from analysis.regress._rules import Bound, EventPattern, Expectation, Limit, Wai
 from analysis.regress._toml import KeyPath, TomlFile, read_toml
 from analysis.replay import POLICIES, SHELL_HTTP_MODES, STAGES, Policy, ReplayPlan, ShellHttpMode, StageName
 from analysis.sessions.facts import ResultSource
-from breaker.rulesets import DEFAULT_RULESET, UnknownRulesetError, ruleset_named
-from breaker.settings import Settings, SettingsError, nearest_key, unknown_keys
+from breaker.rulesets import DEFAULT_RULESET, RULESETS, Ruleset, UnknownRulesetError, ruleset_named
+from breaker.settings import Settings, SettingsError, known_keys, nearest_key, unknown_keys
 from breaker.shellhttp import this_machine
 
 __all__ = ["BASELINE_NAME", "CONFIG_NAME", "PROJECT_NAME", "CheckConfig", "Plan", "find_config", "load_check"]
@@ -112,7 +112,7 @@ class CheckConfig:
             adjusted: those changes, as the command line gives them.
 
         Raises:
-            CheckError: settings or ruleset are wrong.
+            CheckError: settings or ruleset are wrong, or a setting is none that any ruleset reads.
         """
         file = settings or self.settings_file
         origin = shown(file or self.path)
@@ -127,9 +127,9 @@ class CheckConfig:
             raise CheckError(message) from None
         warnings: list[str] = []
         for key in unknown_keys(given, rules):
-            near = nearest_key(key, rules)
-            hint = f"; did you mean `{near}`?" if near is not None else ""
-            warnings.append(f"{origin}: `{key}` is no setting of ruleset {rules.name} and is ignored{hint}")
+            if not _is_setting(key):
+                raise Origin(origin, key=key).error(_no_setting(key, rules))
+            warnings.append(f"{origin}: `{key}` is no setting of ruleset {rules.name} and is ignored")
         replay = ReplayPlan(
             settings=effective,
             ruleset=rules,
@@ -224,6 +224,11 @@ def load_check(path: Path) -> CheckConfig:
             whole.known((_CHECK, _LABEL, _SETTINGS))
     check.known((*_CHECK_KEYS, _LABEL) if own_table else _CHECK_KEYS)
     settings, settings_file = _settings(check, path, has_own=not own_table)
+    if settings_file == path:
+        own = whole.inner(_SETTINGS) if isinstance(whole.table.get(_SETTINGS), Mapping) else whole
+        for key in settings:
+            if not _is_setting(key):
+                raise own.origin(key).error(_no_setting(key, DEFAULT_RULESET))
     label_files = check.paths("labels")
     baseline, required = _baseline(check, path)
     files = [path, *([settings_file] if settings_file is not None else []), *label_files]
@@ -374,6 +379,16 @@ def _settings(check: _Reader, path: Path, *, has_own: bool) -> tuple[Mapping[str
     except ConfigError as error:
         raise CheckError(str(error)) from None
     return settings, source if settings or source != path else None
+
+
+def _is_setting(key: str) -> bool:
+    """Tell whether any ruleset reads a key, or refuses it as one that earlier releases read."""
+    return any(key in known_keys(ruleset) or key in ruleset.removed_keys for ruleset in RULESETS.values())
+
+
+def _no_setting(key: str, ruleset: Ruleset) -> str:
+    near = nearest_key(key, ruleset)
+    return "is no setting of the guard" + (f"; did you mean `{near}`?" if near is not None else "")
 
 
 def _labels(whole: _Reader, files: Sequence[Path]) -> tuple[LabelRule, ...]:

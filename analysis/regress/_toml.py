@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from analysis.regress._faults import CheckError, Origin, shown
+from analysis.toml_faults import toml_fault
 
 __all__ = ["KeyPath", "TomlFile", "read_toml"]
 
@@ -21,8 +22,6 @@ _TABLE = re.compile(rf"\s*\[\s*({_DOTTED})\s*\]")
 _TABLES = re.compile(rf"\s*\[\[\s*({_DOTTED})\s*\]\]")
 _KEY = re.compile(rf"\s*({_DOTTED})\s*=")
 _PARTS = re.compile(_PART)
-_AT_END = " (at end of document)"
-_PLACE = re.compile(r"^(.*) \(at line (\d+), column (\d+)\)$", re.DOTALL)
 
 
 class TomlFile:
@@ -66,14 +65,8 @@ def read_toml(path: Path) -> TomlFile:
         message = f"{shown(path)}: nested too deeply"
         raise CheckError(message) from None
     except (ValueError, ArithmeticError) as error:
-        placed = _PLACE.match(str(error))
-        said = str(error).removesuffix(_AT_END)
-        if said != str(error):
-            message = f"{shown(path)}:{text.rstrip().count(chr(10)) + 1}: not TOML: {said} (at the end)"
-        elif placed is None:
-            message = f"{shown(path)}: not TOML: {error}"
-        else:
-            message = f"{shown(path)}:{placed[2]}: not TOML: {placed[1]} (column {placed[3]})"
+        line, said = toml_fault(text, error)
+        message = f"{shown(path)}{'' if line is None else f':{line}'}: not TOML: {said}"
         raise CheckError(message) from None
     return TomlFile(path, text, document)
 

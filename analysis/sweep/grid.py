@@ -11,7 +11,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import cast
 
-from analysis.configs import laid_over, load_config
+from analysis.configs import CONFIG_SUFFIXES, laid_over, load_config
 from analysis.replay import POLICIES, Policy
 from breaker.ecmascript import canonical_json, parse_json, string_text
 from breaker.measures import KINDS
@@ -194,8 +194,11 @@ def read_grid(path: Path) -> list[GridAxis]:
 
     Raises:
         ConfigError: the file cannot be read or does not parse.
-        GridError: a key has no values.
+        GridError: a key has no values; the text names no file but, so it seems, a key without values.
     """
+    if path.suffix.lower() not in CONFIG_SUFFIXES and not path.exists():
+        message = f"--grid {path}: must be key=values, or a file of them ({', '.join(CONFIG_SUFFIXES)})"
+        raise GridError(message)
     document = load_config(path)
     table = document.get(_GRID_TABLE, document)
     axes: list[GridAxis] = []

@@ -8,6 +8,7 @@ do not (session format, sections 4, 5.8 and 7.4).
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, cast
 
@@ -224,14 +225,19 @@ def write_atomically(path: Path, pieces: Iterable[bytes]) -> None:
     """Write a file so that its name never shows half of it.
 
     The bytes go to a staging name beside it first; when anything fails the staging file is removed and the error
-    goes on.
+    goes on, an OSError with the name of the file.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     staging = path.with_name(f"{path.name}.0.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with staging.open("wb") as file:
             file.writelines(pieces)
         staging.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            staging.unlink()
+        error.filename = str(path)
+        raise
     except BaseException:
         staging.unlink(missing_ok=True)
         raise
