@@ -562,8 +562,8 @@ def _why_silent(seen: _Snapshot, settings: Settings) -> Iterable[str]:
         parts = [f"count {state.count}, cap {_number(state.cap)}"]
         for key, threshold in (("warnAt", settings.warn_at), ("summarizeAt", settings.summarize_at)):
             if threshold is not None:
-                relation = "passed" if state.count > threshold else f"{threshold - state.count} away"
-                parts.append(f"{key} {threshold} {relation}")
+                left = threshold - state.count
+                parts.append(f"{'past' if left < 0 else 'at' if not left else f'{left} below'} {key} {threshold}")
         if state.exempt:
             parts.append("exempt by an approval")
         yield f"{state.measure}: {', '.join(parts)}, streak {state.streak}"

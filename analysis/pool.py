@@ -229,9 +229,7 @@ def _serve(connection: Connection, work: FileWork[object, object]) -> None:
         return
 
 
-def _outcome(
-    work: FileWork[object, object], item: object, on_bytes: Callable[[int], None]
-) -> tuple[str, object]:
+def _outcome(work: FileWork[object, object], item: object, on_bytes: Callable[[int], None]) -> tuple[str, object]:
     try:
         return "done", work(item, on_bytes)
     except MemoryError:

@@ -24,7 +24,7 @@ from analysis.regress import (
     session_keys,
 )
 from analysis.regress.reports.words import finding_title, place_line, with_origin
-from analysis.text import plain
+from analysis.text import counted, plain
 
 __all__ = ["BreakerFile", "BreakerItem", "CheckFailed", "collected_file", "configured_file", "prepare"]
 
@@ -202,6 +202,6 @@ def _raise_on(findings: Iterable[Finding]) -> None:
         for place in finding.places:
             lines += [f"  {place_line(place)}", f"    {plain(place.explain)}"]
         if finding.places_untold:
-            lines.append(f"  … and {finding.places_untold} more sessions")
+            lines.append(f"  … and {counted(finding.places_untold, 'more session')}")
     if lines:
         raise CheckFailed(lines)

@@ -13,6 +13,7 @@ from cli.check_options import (
 )
 from cli.exits import FINE, NOT_ENOUGH, UNREADABLE, USAGE, Failed, warn
 from cli.settings import SetOption
+from cli.text import counted
 
 __all__ = ["approve"]
 
@@ -50,5 +51,5 @@ def approve(
         raise Failed(USAGE, f"{approval.name}: cannot write the baseline: {error.strerror or error}") from None
     for line in approval.changes:
         print(plain(line))
-    print(plain(f"{len(approval.baseline.sessions)} sessions approved in {approval.name}"))
+    print(plain(f"{counted(len(approval.baseline.sessions), 'session')} approved in {approval.name}"))
     return FINE

@@ -10,6 +10,7 @@ import typer
 from cli.corpus_options import CorpusOptions, corpus_command, judge, require_sessions
 from cli.detectors import DetectorConfigOption, DetectorOption, detector_configs, detector_specs, tell_faults
 from cli.exits import CHECK_FAILED, USAGE, Failed, warn
+from cli.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +88,7 @@ def compare(
         raise Failed(USAGE, str(error)) from None
     require_sessions(comparison.corpus)
     if comparison.unmatched:
-        warn(f"{comparison.unmatched} sessions could be read for one side only and are left out")
+        warn(f"{counted(comparison.unmatched, 'session')} could be read for one side only: left out")
     _print(comparison, output, top)
     faulty = tell_faults(comparison.corpus)
     code = judge(comparison.corpus, strict=options.strict) or faulty
@@ -95,7 +96,7 @@ def compare(
         return code
     differing = comparison.sessions_with(_FAILING[fail_on])
     if differing:
-        raise Failed(CHECK_FAILED, f"--fail-on {fail_on.value}: {differing} of {len(comparison.sessions)} sessions")
+        raise Failed(CHECK_FAILED, f"--fail-on {fail_on.value}: {differing} of {counted(len(comparison.sessions), 'session')}")
     return code
 
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from analysis.compare import CHANGES, Change, Comparison, GroupTotals, SessionComparison, Side
 from analysis.labels import Label
 from analysis.shares import CONFIDENCE
+from cli.console import output_console
 from cli.detectors import rebuilt_told
-from cli.tables import markdown_lines, markdown_text, print_rows
-from cli.text import plain, shortened
+from cli.tables import left_out_line, markdown_lines, markdown_text, print_rows
+from cli.text import counted, plain, shortened
 
 __all__ = ["print_comparison"]
 
@@ -38,11 +39,21 @@ class _Printer:
     def line(self, text: str) -> None:
         print(f"{markdown_text(text)}\n" if self._markdown else plain(text))
 
-    def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers_from: int) -> None:
+    def table(
+        self,
+        headings: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        numbers_from: int,
+        cut: Sequence[int] = (),
+        first_out: Sequence[tuple[str, ...]] = (),
+    ) -> None:
         if self._markdown:
             print("\n".join(markdown_lines(headings, rows)), end="\n\n")
-        else:
-            print_rows(headings, rows, numbers_from=numbers_from)
+            return
+        left_out = print_rows(headings, rows, numbers_from=numbers_from, cut=cut, first_out=first_out)
+        if left_out:
+            output_console().print(left_out_line(left_out, "--format markdown or json has all"))
 
 
 def print_comparison(comparison: Comparison, *, top: int, markdown: bool) -> None:
@@ -53,7 +64,7 @@ def print_comparison(comparison: Comparison, *, top: int, markdown: bool) -> Non
     printer.line(f"A: {_side(comparison.a)}")
     printer.line(f"B: {_side(comparison.b)}")
     read = " · ".join(f"{state} {count}" for state, count in comparison.corpus.read_counts.items() if count)
-    printer.line(f"{len(comparison.sessions)} sessions; files: {read}")
+    printer.line(f"{counted(len(comparison.sessions), 'session')}; files: {read}")
     _groups(printer, "By stage: sessions", comparison.totals)
     printer.line(_LEGEND)
     if comparison.kind_totals:
@@ -90,9 +101,10 @@ def _groups(printer: _Printer, title: str, totals: Mapping[str, GroupTotals]) ->
         for name, group in totals.items()
         if any(group.events)
     ]
-    headings = ("", *CHANGES, "sessions A", "B", "events A", "B")
+    headings = ("", *CHANGES, "sessions A", "sessions B", "events A", "events B")
     if rows:
-        printer.table(headings, rows, numbers_from=1)
+        first_out = [("silent",), ("same",), ("events A", "events B"), ("later",), ("earlier",)]
+        printer.table(headings, rows, numbers_from=1, first_out=first_out)
     else:
         printer.line("Neither side fires anywhere.")
 
@@ -141,8 +153,9 @@ def _agreement(printer: _Printer, comparison: Comparison) -> None:
             ]
         )
     if pairs:
+        first_out = [("neither",), ("only first", "only second"), ("both",)]
         headings = ("first", "second", "both", "only first", "only second", "neither", "kappa")
-        printer.table((*headings, f"{CONFIDENCE:.0%} interval"), pairs, numbers_from=2)
+        printer.table((*headings, f"{CONFIDENCE:.0%} interval"), pairs, numbers_from=2, cut=(0, 1), first_out=first_out)
 
 
 def _sessions(printer: _Printer, comparison: Comparison, top: int) -> None:
@@ -150,9 +163,10 @@ def _sessions(printer: _Printer, comparison: Comparison, top: int) -> None:
     printer.heading(f"Sessions that differ: {len(differing)} of {len(comparison.sessions)}")
     shown = differing if top == 0 else differing[:top]
     if shown:
-        headings = ("session", "label", "stage", "change", "first call A", "B", "events A", "B")
+        headings = ("session", "label", "stage", "change", "first call A", "first call B", "events A", "events B")
         rows = [row for one in shown for row in _session_rows(one)]
-        printer.table(headings, rows, numbers_from=4)
+        first_out = [("label",), ("events A", "events B")]
+        printer.table(headings, rows, numbers_from=4, cut=(0,), first_out=first_out)
     if len(shown) < len(differing):
         printer.line(f"… and {len(differing) - len(shown)} more (--top 0 shows all)")
 

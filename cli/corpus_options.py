@@ -22,6 +22,7 @@ from cli.settings import (
     SetOption,
     load_settings,
 )
+from cli.text import counted
 
 if TYPE_CHECKING:
     from analysis.corpus import CorpusReplay, Observation, Period
@@ -312,7 +313,7 @@ def require_sessions(corpus: CorpusReplay) -> None:
         Failed: no session was found, or none in the time asked for.
     """
     if corpus.filtered and not corpus.sessions:
-        raise Failed(NOT_ENOUGH, f"no session in that time; {corpus.filtered} lie outside it")
+        raise Failed(NOT_ENOUGH, f"no session in that time; {corpus.filtered} {'lies' if corpus.filtered == 1 else 'lie'} outside it")
     if not corpus.reports and not corpus.problems:
         raise Failed(NOT_ENOUGH, f"no sessions found in {', '.join(corpus.roots)}")
 
@@ -333,17 +334,18 @@ def judge(corpus: CorpusReplay, *, strict: bool, needs_calls: bool = False, allo
         if corpus.problems:
             raise Failed(UNREADABLE, f"nothing could be read: {corpus.problems[0].shown}: {corpus.problems[0].message}")
         if corpus.filtered and not allow_empty:
-            raise Failed(NOT_ENOUGH, f"no session in that time; {corpus.filtered} lie outside it")
+            raise Failed(NOT_ENOUGH, f"no session in that time; {corpus.filtered} {'lies' if corpus.filtered == 1 else 'lie'} outside it")
         if not allow_empty:
             raise Failed(NOT_ENOUGH, f"no sessions found in {', '.join(corpus.roots)}")
         return FINE
     if not corpus.sessions:
-        raise Failed(UNREADABLE, f"none of {len(corpus.reports)} session files could be read")
+        raise Failed(UNREADABLE, f"none of {counted(len(corpus.reports), 'session file')} could be read")
     if strict and not corpus.spotless:
         faults = sum(report.state not in {"ok", "superseded"} for report in corpus.reports) + len(corpus.problems)
-        raise Failed(UNREADABLE, f"--strict: {faults} of {len(corpus.reports)} session files did not read ok")
+        raise Failed(UNREADABLE, f"--strict: {faults} of {counted(len(corpus.reports), 'session file')} did not read ok")
     if needs_calls and not allow_empty and not corpus.totals.calls:
-        raise Failed(NOT_ENOUGH, f"the {len(corpus.sessions)} sessions hold no calls")
+        told = counted(len(corpus.sessions), "session holds", "sessions hold")
+        raise Failed(NOT_ENOUGH, f"the {told} no calls")
     return FINE
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.exits import FINE, UNREADABLE, USAGE, Failed, warn
+from cli.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,7 +108,7 @@ def tell_faults(corpus: CorpusReplay) -> int:
         told = f"detector {fault.label}: session {row.session_id}, {place}: {fault.message}"
         warn(f"{told}; the session went on without it")
     if len(faults) > _MOST_FAULTS:
-        warn(f"detectors gave up in {len(faults) - _MOST_FAULTS} more sessions")
+        warn(f"detectors gave up in {counted(len(faults) - _MOST_FAULTS, 'more session')}")
     return UNREADABLE if faults else FINE
 
 
@@ -118,7 +119,7 @@ def rebuilt_told(corpus: CorpusReplay) -> list[str]:
     totals = sum_detectors(corpus.plan.detectors, (row.replay for row in corpus.sessions))
     return [
         f"{label}: {total.rebuilt_failures} of {total.failures} failed results rest on an exit code rebuilt from the "
-        f"output, and {total.on_rebuilt} of its {total.stages.total()} events"
+        f"output, and {total.on_rebuilt} of its {counted(total.stages.total(), 'event')}"
         for label, total in totals.items()
         if total.failures
     ]
@@ -201,7 +202,8 @@ def _show_demo(specs: Sequence[DetectorSpec] | None, output: ListFormat) -> int:
         rows = [
             (row.name, row.label, *(f"#{first.call}" if first else _NONE for first in row.firsts)) for row in seen.rows
         ]
-        print_rows(("session", "label", *numbers), [*rows, ("fires in", "", *map(str, seen.sessions))], numbers_from=2)
+        table = [*rows, ("fires in", "", *map(str, seen.sessions))]
+        print_rows(("session", "label", *numbers), table, numbers_from=2, cut=(0,), first_out=[("label",)])
         print("The first call each of them speaks of:")
         for number, label in zip(numbers, seen.labels, strict=True):
             print(f"  {number:>2}  {label}")

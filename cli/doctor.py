@@ -64,7 +64,7 @@ def _print(checkup: Checkup, output: DoctorFormat) -> None:
 
 
 def _print_text(checkup: Checkup) -> None:
-    from cli.text import plain
+    from cli.text import counted, plain
 
     corpus = checkup.corpus
     for file in checkup.files:
@@ -76,27 +76,29 @@ def _print_text(checkup: Checkup) -> None:
     forks = checkup.forks
     resumed = [file for file in checkup.files if file.resumes]
     counts = " · ".join(f"{state} {count}" for state, count in corpus.read_counts.items() if count)
-    print(f"{len(corpus.reports)} files, {len(corpus.sessions)} sessions: {counts or 'none'}")
+    found = f"{counted(len(corpus.reports), 'file')}, {counted(len(corpus.sessions), 'session')}"
+    print(f"{found}: {counts or 'none'}")
     print(
         f"older generations {sum(map(len, checkup.generations.values()))} · "
         f"copies {sum(map(len, checkup.duplicates.values()))} · "
         f"forks {len(forks)}, {sum(not fork.parent_here for fork in forks)} of them without their parent · "
-        f"resumed {sum(file.resumes for file in resumed)} times in {len(resumed)} sessions"
+        f"resumed {counted(sum(file.resumes for file in resumed), 'time')} in {counted(len(resumed), 'session')}"
     )
     defects = [finding for finding in checkup.findings if finding.severity == "defect"]
     lost = sum(file.report.lost_bytes for file in checkup.files)
-    print(f"{len(defects)} defects, {lost} bytes lost" if defects else "nothing is wrong")
+    wrong = f"{counted(len(defects), 'defect')}, {counted(lost, 'byte')} lost"
+    print(wrong if defects else "nothing is wrong")
     for kind, meaning in {finding.kind: finding.meaning for finding in checkup.findings if finding.meaning}.items():
         print(f"  {kind}: {meaning}")
 
 
 def _print_file(file: FileCheckup) -> None:
-    from cli.text import plain
+    from cli.text import counted, plain
 
     report = file.report
     print(f"{plain(report.shown)}: {report.state}")
     for finding in file.findings:
-        lost = f"; {finding.lost_bytes} bytes lost" if finding.lost_bytes else ""
+        lost = f"; {counted(finding.lost_bytes, 'byte')} lost" if finding.lost_bytes else ""
         print(f"  {finding.severity}{_place(finding)}: {plain(finding.message)}{lost} ({finding.kind})")
     if file.untold:
         print(f"  … and {file.untold} more")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from analysis.explain import MARKS, Explanation
 from cli.console import terminal_width
 from cli.tables import print_rows
-from cli.text import plain, shortened
+from cli.text import counted, plain, shortened
 
 __all__ = ["print_explanation"]
 
@@ -50,12 +50,12 @@ def _print_measures(explanation: Explanation) -> None:
         )
         for state in explanation.measures
     ]
-    print_rows(("measure", "count", "cap", "streak", "rank", ""), rows, numbers_from=1)
+    print_rows(("measure", "count", "cap", "streak", "rank", ""), rows, numbers_from=1, cut=(0,), first_out=[("rank",)])
 
 
 def _print_window(explanation: Explanation) -> None:
     ours = {state.measure for state in explanation.measures}
-    print(f"the window: {len(explanation.window)} of {explanation.plan.settings.window} records, oldest first")
+    print(f"the window: {len(explanation.window)} of {counted(explanation.plan.settings.window, 'record')}, oldest first")
     for record in explanation.window:
         shared = [measure for measure in dict.fromkeys(record.measures) if measure in ours]
         told = ", ".join(shortened(measure, _MEASURE_WIDTH) for measure in shared) or _NONE

@@ -12,6 +12,7 @@ import typer
 from cli.corpus_options import CorpusOptions, corpus_command, judge
 from cli.exits import USAGE, Failed
 from cli.output_options import AllowEmptyOption, ForceOption, output_faults, refuse_corpus
+from cli.text import counted
 
 if TYPE_CHECKING:
     from analysis.corpus import CorpusReplay
@@ -120,7 +121,7 @@ def _plot(plot: Path, suffix: str, found: Sequence[Histogram], corpus: CorpusRep
     from analysis.report import PLOT_FORMATS, histogram_sheet, write_figure
 
     plan = corpus.plan
-    title = f"{len(corpus.sessions)} sessions · ruleset {plan.ruleset.name} · policy {plan.policy}"
+    title = f"{counted(len(corpus.sessions), 'session')} · ruleset {plan.ruleset.name} · policy {plan.policy}"
     title += f" · settings {plan.settings.digest[: len('sha256:') + 12]}"
     formats: dict[str, PlotFormat] = {known: known for known in PLOT_FORMATS}
     with output_faults(), atomic_file(plot, force=force) as file:

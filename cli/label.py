@@ -11,6 +11,7 @@ import typer
 
 from cli.corpus_options import CorpusOptions, corpus_command, judge, require_sessions
 from cli.exits import USAGE, Failed, warn
+from cli.text import counted
 
 if TYPE_CHECKING:
     from analysis.suggest import Suggestions
@@ -99,6 +100,7 @@ def _print(found: Suggestions, output: SuggestFormat) -> None:
 
         rows = [(one.session_id, one.label, "; ".join(one.signs)) for one in found.proposals]
         print_rows(("session", "proposed", "signs"), rows)
-        left_out = f"{found.labelled} sessions carry a label, {found.unsigned} show no sign or signs of both"
-        print(f"{len(rows)} proposals; {left_out}")
+        labelled = counted(found.labelled, "session carries", "sessions carry")
+        left_out = f"{labelled} a label, {counted(found.unsigned, 'shows', 'show')} no sign or signs of both"
+        print(f"{counted(len(rows), 'proposal')}; {left_out}")
         print("nothing is labelled: --format csv gives a labels file in which each line waits to be confirmed")

@@ -17,7 +17,7 @@ from cli.detectors import rebuilt_told
 from cli.tables import left_out_line, print_rows
 from cli.text import counted, plain, shortened
 
-__all__ = ["print_read_report", "print_replay"]
+__all__ = ["print_read_report", "print_replay", "stage_heading"]
 
 _MEASURE_WIDTH = 30
 _WIDE = 90
@@ -98,7 +98,7 @@ def _print_sessions(console: Console, corpus: CorpusReplay, top: int) -> None:
         numbers_from=2 if labelled else 1,
         numbers_to=len(headings) - 1,
         cut=(0, len(headings) - 1),
-        first_out=[headings.index(heading) for heading in _FIRST_OUT if heading in headings],
+        first_out=[(heading,) for heading in _FIRST_OUT],
     )
     left = len(ordered) - len(shown)
     if left:
@@ -172,13 +172,18 @@ def _print_summary(console: Console, corpus: CorpusReplay) -> None:
     console.print()
 
 
+def stage_heading(stage: StageName, width: int) -> str:
+    """Return what stands over a column of a stage on a terminal of that width."""
+    return stage if width >= _WIDE else _STAGE_HEADINGS[stage]
+
+
 def _print_kinds(console: Console, corpus: CorpusReplay) -> None:
     totals = corpus.totals
     if not totals.stages_by_kind:
         return
     is_wide = console.width >= _WIDE
     headings = ["events by measure kind" if is_wide else "by kind"]
-    headings += [stage if is_wide else _STAGE_HEADINGS[stage] for stage in STAGES]
+    headings += [stage_heading(stage, console.width) for stage in STAGES]
     rows = [
         [
             kind,

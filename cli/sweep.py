@@ -23,6 +23,7 @@ from cli.sweep_choice import (
     require_choice,
     write_settings,
 )
+from cli.text import counted
 
 if TYPE_CHECKING:
     from analysis.replay import ReplayPlan
@@ -132,9 +133,14 @@ def sweep(
     if out is not None and writer_of(out) is None:
         raise Failed(USAGE, f"--out {out}: its name must end in {', '.join(OUTPUT_SUFFIXES)}")
     if plan.merged:
-        warn(f"{plan.merged} configurations have the settings of an earlier one, and are left out")
+        told = counted(plan.merged, "configuration has", "configurations have")
+        warn(f"{told} the settings of an earlier one: left out")
     result = _sweep(options, plan, base_plan, choosing)
     require_sessions(result.corpus)
+    if not result.corpus.sessions and output is SweepFormat.table and not patch:
+        from cli.replay_table import print_read_report
+
+        print_read_report(result.corpus)
     code = judge(result.corpus, strict=options.strict)
     if order is not None and all(row.values[order.name] is None for row in result.rows):
         raise Failed(NOT_ENOUGH, f"--sort {order.name}: {result.rows[0].reasons[order.name]}")

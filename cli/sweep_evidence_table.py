@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from analysis.shares import session_share
 from analysis.sweep import METRICS, fewest_good, sweep_floors
-from cli.tables import print_rows
-from cli.text import plain
+from cli.console import output_console
+from cli.tables import left_out_line, print_rows
+from cli.text import counted, plain
 
 if TYPE_CHECKING:
     from analysis.sweep import HeldOut, Sweep, Uncertainty
@@ -43,10 +45,11 @@ def print_intervals(sweep: Sweep, uncertainty: Uncertainty, number: int) -> None
             cell = spread.coverage
             notes.append(
                 f"{name}: such an interval covers too little: {100 * cell.coverage:.0f} % of the time, measured over "
-                f"{cell.sessions} sessions of like spread ({cell.shape})"
+                f"{counted(cell.sessions, 'session')} of like spread ({cell.shape})"
             )
-    headings = ["metric", "value", "95 % interval", "median", "p95", "max", "top share", "sessions"]
-    print_rows(headings, cells, numbers_from=1)
+    interval_heading = "95\N{NO-BREAK SPACE}% interval"
+    headings = ["metric", "value", interval_heading, "median", "p95", "max", "top share", "sessions"]
+    _print_table(headings, cells, first_out=("sessions", "top share", "max", "p95", "median"))
     for note in notes:
         print(note)
     print(
@@ -54,6 +57,14 @@ def print_intervals(sweep: Sweep, uncertainty: Uncertainty, number: int) -> None
         f"seed {uncertainty.seed}; median, p95 and max over all sessions, top share: of the session with the most"
     )
     print()
+
+
+def _print_table(
+    headings: Sequence[str], cells: Sequence[Sequence[str]], *, first_out: Sequence[str]
+) -> None:
+    left_out = print_rows(headings, cells, numbers_from=1, first_out=[(heading,) for heading in first_out])
+    if left_out:
+        output_console().print(left_out_line(left_out, "--format json has all"))
 
 
 def _spread_cells(*values: float) -> list[str]:
@@ -71,7 +82,7 @@ def print_floors(sweep: Sweep) -> None:
         return
     missing = max(fewest_good(alpha) - good, 0)
     if missing:
-        print(f"no floor: {good} good sessions, {missing} more are needed for a chance of {alpha:g}")
+        print(f"no floor: {counted(good, 'good session')}, {missing} more {'is' if missing == 1 else 'are'} needed for a chance of {alpha:g}")
         return
     floors = sweep_floors(sweep.sessions, alpha)
     told = [f"{', '.join(one.keys)} {one.floor.threshold}" for one in floors]
@@ -81,12 +92,12 @@ def print_floors(sweep: Sweep) -> None:
 def print_held_out(sweep: Sweep, held_out: HeldOut) -> None:
     """Print what the choice scores on sessions it was not chosen on."""
     seed = "" if held_out.seed is None else f", seed {held_out.seed}"
-    print(f"held out by {held_out.by}{seed}, {held_out.sessions} of {len(sweep.sessions)} sessions scored:")
+    print(f"held out by {held_out.by}{seed}, {held_out.sessions} of {counted(len(sweep.sessions), 'session')} scored:")
     cells = [
         [score.metric, _of(score.seen, score.whole), _of(score.held_out, score.whole), f"{score.gap:+g}"]
         for score in held_out.scores
     ]
-    print_rows(["metric", "seen", "held out", "optimism"], cells, numbers_from=1)
+    _print_table(["metric", "seen", "held out", "optimism"], cells, first_out=("seen", "optimism"))
     for fold in held_out.folds:
         labels = " · ".join(f"{label} {count}" for label, count in fold.labels.items() if count)
         chosen = f"nothing: {fold.why}" if fold.chosen is None else sweep.plan.configs[fold.chosen].told

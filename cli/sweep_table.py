@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from analysis.lint import dead_stages
 from analysis.sweep import METRICS
 from breaker.ecmascript import canonical_json
-from cli.console import terminal_width
+from cli.console import output_console, terminal_width
+from cli.replay_table import stage_heading
 from cli.sweep_evidence_table import print_floors, print_held_out, print_intervals
 from cli.tables import least_width, left_out_line, print_rows
 from cli.text import counted, plain
 
 if TYPE_CHECKING:
+    from analysis.replay import StageName
     from analysis.sweep import HeldOut, Metric, Sweep, SweepConfig, Uncertainty
 
 __all__ = ["print_sweep"]
@@ -100,8 +102,7 @@ def print_sweep(
                 *([stages[number]] if texts else []),
             ]
         )
-    first_out = [headings.index(heading) for heading in _FIRST_OUT if heading in headings]
-    staying = [position for position in range(len(headings)) if position not in first_out]
+    staying = [position for position, heading in enumerate(headings) if heading not in _FIRST_OUT]
     width = least_width(
         [headings[at] for at in staying], [[row[at] for at in staying] for row in cells], texts=range(int(named))
     )
@@ -115,14 +116,14 @@ def print_sweep(
             numbers_from=int(named),
             numbers_to=len(headings) - len(texts),
             cut=range(int(named)),
-            first_out=first_out,
+            first_out=[(heading,) for heading in _FIRST_OUT],
         )
     if len(shown) < len(configs):
         print(f"… and {counted(len(configs) - len(shown), 'more configuration')} (--top 0 shows all)")
     if left_out:
-        print(left_out_line(left_out, "--format csv or json, and --out, have all"))
+        output_console().print(left_out_line(left_out, "--format csv or json, and --out, have all"))
     legend = [f"{heading}: {_LEGEND[heading]}" for heading in headings if heading in _LEGEND.keys() - left_out]
-    print("; ".join([*legend, *(["*: on the Pareto front"] if front.members is not None else [])]))
+    output_console().print("; ".join([*legend, *(["*: on the Pareto front"] if front.members is not None else [])]))
     print()
     _print_attribution(sweep, numbers[0])
     if uncertainty is not None:
@@ -183,9 +184,10 @@ def _print_attribution(sweep: Sweep, number: int) -> None:
     if not row.by_kind:
         return
     print(f"by measure kind, of {plain(sweep.plan.configs[number].told)}:")
-    stages = ("warn", "summarize", "fail-warn", "gate", "fail-gate", "sessions", "sessions_gated")
-    headings = ["kind", *stages[:-1], "gated"]
-    cells = [[kind, *(str(numbers[name] or _NONE) for name in stages)] for kind, numbers in row.by_kind.items()]
+    stages: tuple[StageName, ...] = ("warn", "summarize", "fail-warn", "gate", "fail-gate")
+    headings = ["kind", *(stage_heading(stage, terminal_width()) for stage in stages), "sessions", "gated"]
+    names = (*stages, "sessions", "sessions_gated")
+    cells = [[kind, *(str(numbers[name] or _NONE) for name in names)] for kind, numbers in row.by_kind.items()]
     print_rows(headings, cells, numbers_from=1)
 
 

@@ -9,6 +9,7 @@ import typer
 
 from cli.exits import USAGE, Failed
 from cli.output_options import output_faults
+from cli.text import counted
 
 __all__ = ["synth"]
 
@@ -54,5 +55,5 @@ def synth(
             )
     except SynthError as error:
         raise Failed(USAGE, str(error)) from None
-    print(f"{len(truth.sessions)} sessions of recipe {recipe} (format {version}, seed {seed}) in {out}")
+    print(f"{counted(len(truth.sessions), 'session')} of recipe {recipe} (format {version}, seed {seed}) in {out}")
     print(f"what they hold is in {out / TRUTH_NAME}")

@@ -18,7 +18,7 @@ def print_rows(
     numbers_from: int | None = None,
     numbers_to: int | None = None,
     cut: Collection[int] = (),
-    first_out: Sequence[int] = (),
+    first_out: Sequence[tuple[str, ...]] = (),
     widest: int | None = None,
 ) -> list[str]:
     """Print rows as a table in which no number is ever broken, and return the headings of the columns left out.
@@ -32,7 +32,7 @@ def print_rows(
         numbers_from: columns from there on hold numbers: they are set to the right and never folded.
         numbers_to: columns from there on are text again.
         cut: columns of text that are cut in their middle rather than folded.
-        first_out: the columns that may be left out, the least important first.
+        first_out: headings of the columns that may be left out, those that go together in one; the first of them first.
         widest: the most a column of text takes.
     """
     from rich import box
@@ -76,7 +76,7 @@ def left_out_line(left_out: Sequence[str], where: str) -> str:
     return f"left out, as the terminal is narrow: {', '.join(left_out)}; {where}"
 
 
-_LEAST_TEXT = 24
+_LEAST_TEXT = 32
 """A word up to this width is not broken."""
 _LEAST_CUT = 12
 """What is cut keeps that much."""
@@ -163,16 +163,15 @@ def _width(text: str) -> int:
 
 
 def _widest_word(text: str) -> int:
-    return max(map(_width, text.split()), default=0)
+    return max(map(_width, text.split(" ")), default=0)
 
 
-def _layout(columns: Sequence[_Column], width: int, first_out: Sequence[int]) -> _Layout:
+def _layout(columns: Sequence[_Column], width: int, first_out: Sequence[tuple[str, ...]]) -> _Layout:
     """Return the first arrangement that the width holds; the tightest where none is held."""
     shown = list(range(len(columns)))
     cuts = any(column.cut for column in columns)
-    for out in (None, *first_out):
-        if out is not None:
-            shown.remove(out)
+    for out in ((), *first_out):
+        shown = [position for position in shown if columns[position].heading not in out]
         for stacked, take_least, padding in _ARRANGEMENTS:
             if cuts and take_least and padding:
                 continue  # what would be space holds more of the text

@@ -15,7 +15,7 @@ from analysis.replay import STAGES, ReplayPlan, StageName
 from analysis.sessions.report import ReadReport
 from analysis.shares import CONFIDENCE, Share, clustered_share, session_share
 from analysis.tables import WHATS, Histograms, What, caps_by_kind, thresholds
-from analysis.tables.privacy import Privacy, printable_unicode
+from analysis.tables.privacy import Privacy, printable_unicode, private_settings
 from breaker.measures import KINDS
 
 if TYPE_CHECKING:
@@ -376,7 +376,9 @@ def _notes(corpus: CorpusReplay) -> tuple[NoteLine, ...]:
 
 
 def _head(corpus: CorpusReplay, privacy: Privacy) -> JsonObject:
-    document = head("report", corpus.plan, corpus)
+    plan = corpus.plan
+    document = head("report", plan, corpus)
+    document["settings"] = private_settings(plan.settings, plan.ruleset, privacy)
     told = dict(cast("JsonObject", document["corpus"]))
     told["roots"] = privacy.shown_all(corpus.roots, "path")
     return {**document, "corpus": told}

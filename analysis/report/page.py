@@ -11,7 +11,7 @@ from analysis.report.data import GATES, Histogram, ReportData, WorstSession
 from analysis.report.near_miss import near_miss_figure, near_miss_told
 from analysis.report.plots import histogram_figure, inline_svg, stages_figure, timeline_figure, turns_figure
 from analysis.tables import PrivacyMode, What
-from analysis.text import plain, shortened
+from analysis.text import counted, plain, shortened
 
 __all__ = ["render_page"]
 
@@ -64,6 +64,7 @@ def render_page(data: ReportData) -> str:
         PRIVACY=_PRIVACY,
         percent=_percent,
         short=shortened,
+        counted=counted,
         values_of=_values_of,
         told_json=_told_json,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from analysis.labels import Label
 from analysis.replay import StageName
@@ -58,7 +58,10 @@ def sweep_figure(sweep: Sweep, pictures: Sequence[Picture] = (), *, metric: str 
                 message = f"--picture {picture}: {error}"
                 raise SweepError(message) from None
     if not draws:
-        message = "nothing to draw: no labelled session, and no setting with two values"
+        message = (
+            "nothing to draw: no session is labelled good, and the grid has neither a setting with several numbers nor "
+            "two with several values"
+        )
         raise SweepError(message)
     columns = min(len(draws), 2)
     rows = -(-len(draws) // columns)
@@ -99,9 +102,6 @@ def _prepared(sweep: Sweep, picture: Picture, metric: str | None) -> list[_Draw]
     if not numeric:
         message = "it takes a setting with several numbers"
         raise SweepError(message)
-    if not (sweep.labels["good"] or sweep.labels["stuck"]):
-        message = "no session is labelled good or stuck"
-        raise SweepError(message)
     return [partial(_draw_response, sweep=sweep, key=key) for key in numeric[:2]]
 
 
@@ -122,8 +122,9 @@ def _reference(sweep: Sweep) -> int:
 
 
 def _share(sweep: Sweep, number: int, metric: str) -> tuple[float, float, float]:
-    """Return a rate of labelled sessions with its interval, in percent."""
-    whole = sweep.labels["stuck" if metric.startswith("stuck") else "good"]
+    """Return a rate of sessions, of those with the label the metric is about, with its interval, in percent."""
+    labelled: Label | None = "stuck" if metric.startswith("stuck") else "good" if metric.startswith("good") else None
+    whole = len(sweep.sessions) if labelled is None else sweep.labels[labelled]
     share = session_share(int(sweep.rows[number].values[metric] or 0), whole)
     return _PER_CENT * (share.value or 0), _PER_CENT * (share.low or 0), _PER_CENT * (share.high or 0)
 
@@ -267,29 +268,42 @@ def _unit(key: str) -> str:
 
 # -- one setting ---------------------------------------------------------------------------------------------------
 
-_CURVES: tuple[tuple[str, Label, str, str, str, str], ...] = (
-    (_STRONG_RATE, "stuck", "stuck caught", "-", "o", "////"),
-    (_WEAK_RATE, "good", "good touched", "--", "s", ""),
+
+class _Curve(NamedTuple):
+    metric: str
+    told: str
+    line: str
+    marker: str
+    is_strong: bool
+    """Its marks are filled and its band is hatched; those of the other curve are not."""
+
+
+_CURVES: Mapping[Literal["stuck", "good"], _Curve] = {
+    "stuck": _Curve(_STRONG_RATE, "stuck caught", "-", "o", is_strong=True),
+    "good": _Curve(_WEAK_RATE, "good touched", "--", "s", is_strong=False),
+}
+_CURVES_WITHOUT_LABELS = (
+    _Curve("sessions_gated", "gated", "-", "o", is_strong=True),
+    _Curve("sessions_warned", "warned", "--", "s", is_strong=False),
 )
-"""Metric, label, what it is called, line, mark, and the hatch of its band."""
+"""What the guard does to all sessions, where none is labelled."""
 
 
 def _draw_response(axes: Any, *, sweep: Sweep, key: str) -> None:
     at = _slice(sweep, (key,))
     values = [value for value in _numbers(sweep.plan.grid[key]) if (_spelled(value),) in at]
     numbers = [at[(_spelled(value),)] for value in values]
-    for metric, label, told, line, marker, hatch in _CURVES:
-        if not sweep.labels[label]:
-            continue
-        shares = [_share(sweep, number, metric) for number in numbers]
+    curves = [(curve, sweep.labels[label]) for label, curve in _CURVES.items() if sweep.labels[label]]
+    for curve, whole in curves or [(curve, len(sweep.sessions)) for curve in _CURVES_WITHOUT_LABELS]:
+        shares = [_share(sweep, number, curve.metric) for number in numbers]
         axes.fill_between(
             values,
             [low for _, low, _ in shares],
             [high for _, _, high in shares],
-            facecolor=CALM if label == "good" else "none",
-            alpha=0.35 if label == "good" else 1,
+            facecolor="none" if curve.is_strong else CALM,
+            alpha=1 if curve.is_strong else 0.35,
             edgecolor=FAINT,
-            hatch=hatch,
+            hatch="////" if curve.is_strong else "",
             linewidth=0.6,
             zorder=1,
         )
@@ -297,12 +311,12 @@ def _draw_response(axes: Any, *, sweep: Sweep, key: str) -> None:
             values,
             [value for value, _, _ in shares],
             color=INK,
-            linestyle=line,
-            marker=marker,
+            linestyle=curve.line,
+            marker=curve.marker,
             markersize=4.5,
-            markerfacecolor=INK if label == "stuck" else PAPER,
+            markerfacecolor=INK if curve.is_strong else PAPER,
             linewidth=1.4,
-            label=f"{told} (of {sweep.labels[label]})",
+            label=f"{curve.told} (of {whole})",
             zorder=3,
         )
     axes.set_ylim(-4, 104)

@@ -152,7 +152,7 @@ def test_a_declined_measure_is_not_asked_about_again(tmp_path: Path) -> None:
 def test_a_silent_call_says_how_far_it_is_from_each_stage(logs: dict[StageName, Path]) -> None:
     explanation = explained(logs["gate"], call=8)
     assert (explanation.events, explanation.remedies) == ((), ())
-    assert "host:a.org: count 9, cap 16, warnAt 7 passed, summarizeAt 11 2 away, streak 0" in explanation.why
+    assert "host:a.org: count 9, cap 16, past warnAt 7, 2 below summarizeAt 11, streak 0" in explanation.why
 
 
 def test_calls_that_are_not_there_name_the_near_ones(logs: dict[StageName, Path]) -> None:

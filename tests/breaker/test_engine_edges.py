@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from breaker.engine import Breaker, Decision, Hit
+from breaker.engine import Breaker, Decision, Hit, measure_rank
 from breaker.failure import Failure
 from breaker.measures import Call
 from breaker.rulesets import DEFAULT_RULESET, RULESETS
@@ -127,3 +127,37 @@ def test_a_shell_result_is_classified_by_its_command_and_another_tool_by_none() 
     assert breaker.classify(status, printed).failure == Failure("http", "404", "text")
     assert breaker.classify(LIST, printed).failure is None
     assert breaker.classify(Call("read", {"command": status}), printed).failure is None
+
+
+def test_the_order_of_kinds_in_ties() -> None:
+    kinds = ("host", "net", "site", "sink", "cmd", "exact", "family")
+    ranks = [measure_rank(f"{kind}:a") for kind in kinds]
+    assert ranks == sorted(set(ranks))
+    assert measure_rank("family:a") == measure_rank("verb:a")
+
+
+@pytest.mark.parametrize("verb", ["curl", "wget", "http", "httpie"])
+def test_every_fetching_verb_is_of_one_family(verb: str) -> None:
+    measured = guard().measure(Call("bash", {"command": f"{verb} https://a.example/"}))
+    assert "family:http-fetch" in measured.measures
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        Call("read", {"path": "/x"}),
+        Call("web_fetch", "https://127.0.0.1/"),
+        Call("web_fetch", {"url": "no address"}),
+        Call("web_fetch", {}),
+        LIST,
+    ],
+    ids=["no fetch", "no object", "no address", "nothing", "a shell"],
+)
+def test_what_names_no_address_is_not_local(call: Call) -> None:
+    assert guard().measure(call).local is False
+
+
+def test_a_star_takes_any_character_but_a_line_end() -> None:
+    breaker = guard(exclude=["mcp*tool"])
+    names = ("mcp~tool", "mcp^tool", "mcp]tool", "mcptool", "mcp a tool", "mcp\ntool", "mcp\u2028tool")
+    assert [breaker.measurer.is_tracked(name) for name in names] == [False] * 5 + [True] * 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis.regress import Finding, Verdict
 from analysis.regress.reports.words import finding_title, place_line, with_origin
-from analysis.text import plain
+from analysis.text import counted, plain
 
 __all__ = ["render_github"]
 
@@ -22,7 +22,7 @@ def _annotation(finding: Finding) -> str:
     for place in finding.places:
         text += [place_line(place), plain(place.explain)]
     if finding.places_untold:
-        text.append(f"… and {finding.places_untold} more sessions")
+        text.append(f"… and {counted(finding.places_untold, 'more session')}")
     level = "error" if finding.fails else "notice"
     origin = finding.origin
     file = origin.file if origin is not None and origin.line is not None else None

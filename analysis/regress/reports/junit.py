@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from analysis.regress import Finding, Verdict
 from analysis.regress.reports.words import finding_title, limit_line, place_line, with_origin
-from analysis.text import plain
+from analysis.text import counted, plain
 
 __all__ = ["render_junit"]
 
@@ -65,7 +65,7 @@ def _fail(case: _Case, findings: Sequence[Finding]) -> None:
         for place in finding.places:
             case.lines += [f"  {place_line(place)}", f"    {place.explain}"]
         if finding.places_untold:
-            case.lines.append(f"  … and {finding.places_untold} more sessions")
+            case.lines.append(f"  … and {counted(finding.places_untold, 'more session')}")
 
 
 def _xml(cases: Sequence[_Case]) -> str:

@@ -6,7 +6,7 @@ import re
 
 from analysis.regress import Finding, Verdict, exact_text
 from analysis.regress.reports.words import OUTCOMES, counts_line, place_line, with_origin
-from analysis.text import plain
+from analysis.text import counted, plain
 
 __all__ = ["render_markdown"]
 
@@ -50,7 +50,7 @@ def _finding(finding: Finding) -> list[str]:
     for place in finding.places:
         lines += [f"  - {_text(place_line(place))}", f"    {_code(place.explain)}"]
     if finding.places_untold:
-        lines.append(f"  - … and {finding.places_untold} more sessions")
+        lines.append(f"  - … and {counted(finding.places_untold, 'more session')}")
     return lines
 
 

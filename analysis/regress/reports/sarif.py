@@ -9,7 +9,7 @@ from urllib.parse import quote
 from analysis.documents import JsonObject
 from analysis.regress import RULES, Finding, Place, Verdict
 from analysis.regress.reports.words import place_line, with_origin
-from analysis.text import plain
+from analysis.text import counted, plain
 from breaker.version import __version__
 
 __all__ = ["render_sarif"]
@@ -67,7 +67,7 @@ def _result(finding: Finding, index: int, config: str) -> JsonObject:
     for place in finding.places:
         text += [place_line(place), f"  {plain(place.explain)}"]
     if finding.places_untold:
-        text.append(f"… and {finding.places_untold} more sessions")
+        text.append(f"… and {counted(finding.places_untold, 'more session')}")
     places = [_location(place) for place in finding.places]
     result: JsonObject = {
         "ruleId": finding.rule,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis.regress import Finding, Verdict
 from analysis.regress.reports.words import OUTCOMES, counts_line, finding_title, limit_line, place_line, with_origin
-from analysis.text import plain
+from analysis.text import counted, plain
 
 __all__ = ["render_terminal"]
 
@@ -41,5 +41,5 @@ def _finding_lines(finding: Finding) -> list[str]:
         lines.append(f"      {place_line(place)}")
         lines.append(f"        {plain(place.explain)}")
     if finding.places_untold:
-        lines.append(f"      … and {finding.places_untold} more sessions")
+        lines.append(f"      … and {counted(finding.places_untold, 'more session')}")
     return lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis.regress import Finding, LimitResult, Place, Verdict, exact_text
 from analysis.regress._check import Outcome
-from analysis.text import plain
+from analysis.text import counted, plain
 
 __all__ = ["OUTCOMES", "counts_line", "finding_title", "limit_line", "place_line", "with_origin"]
 
@@ -55,7 +55,7 @@ def limit_line(result: LimitResult) -> str:
 def counts_line(verdict: Verdict) -> str:
     """Return what was looked at, in one line."""
     held = sum(result.holds is True for result in verdict.limits)
-    parts = [f"{len(verdict.corpus.sessions)} sessions"]
+    parts = [counted(len(verdict.corpus.sessions), 'session')]
     if verdict.scope is not None:
         scope = verdict.scope
         parts.append(
@@ -64,12 +64,12 @@ def counts_line(verdict: Verdict) -> str:
             else f"those of {scope.known} that changed since {scope.revision}"
         )
     if verdict.limits:
-        parts.append(f"{held} of {len(verdict.limits)} limits hold")
+        parts.append(f"{held} of {counted(len(verdict.limits), 'limit holds', 'limits hold')}")
     if verdict.config.expectations:
         failed = {one.session for one in verdict.failures if one.rule.startswith("expectation/")}
-        parts.append(f"{len(failed)} sessions not as expected")
+        parts.append(f"{counted(len(failed), 'session')} not as expected")
     parts.append(f"baseline {verdict.baseline}" if verdict.baseline is not None else "no baseline")
     waived = sum(result.covered for result in verdict.waivers)
     if verdict.waivers:
-        parts.append(f"{len(verdict.waivers)} waivers cover {waived}")
+        parts.append(f"{counted(len(verdict.waivers), 'waiver covers', 'waivers cover')} {waived}")
     return plain(" · ".join(parts))

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from analysis.replay import ReplayPlan
 from analysis.report import render_page
 from analysis.synth import write_corpus
 from analysis.tables import PRIVACIES, PrivacyMode
+from breaker import Settings
 from tests.analysis.logs import LogWriter
 from tests.analysis.report.pages import Page, report_of
 
@@ -141,3 +143,14 @@ def test_numbers_of_any_size_do_not_break_a_page(tmp_path: Path) -> None:
     log.result(2, FAILED)
     log.write(tmp_path)
     assert Page(render_page(report_of(tmp_path))).elements["article"] == 1
+
+
+@pytest.mark.parametrize(("privacy", "told"), [("full", True), ("shape", False), ("hash", False), ("counts", False)])
+def test_a_limit_for_one_address_is_as_private_as_the_address(tmp_path: Path, privacy: PrivacyMode, told: bool) -> None:
+    log = LogWriter()
+    log.user()
+    log.bash("ls", "ok")
+    log.write(tmp_path)
+    settings = Settings.from_config({"limits": {"net:a.example/secret-path": 3}})
+    page = render_page(report_of(tmp_path, plan=ReplayPlan(settings=settings), privacy=privacy))
+    assert ("secret-path" in page) is told
