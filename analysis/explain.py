@@ -27,6 +27,7 @@ from analysis.sessions.facts import CallFact, Fact, SessionFacts, SettleFact, Tu
 from analysis.sessions.find import SessionFile, find_sessions
 from analysis.sessions.report import ReadReport
 from analysis.sessions.session import SessionReader, read_header
+from analysis.text import counted
 from breaker.engine import Breaker, Decision, measure_rank
 from breaker.failure import describe
 from breaker.measures import MeasuredCall, kind_of
@@ -237,7 +238,7 @@ def find_session(name: str, paths: Sequence[Path]) -> SessionFile:
     if not found:
         headers = [read_header(file) for file in files]
         if not any(headers):
-            message = f"none of {len(files)} session files could be read"
+            message = f"none of {counted(len(files), 'session file')} could be read"
             raise SessionUnreadable(message)
         for file, header in zip(files, headers, strict=True):
             if header is not None and header.session_id is not None:

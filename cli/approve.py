@@ -13,7 +13,6 @@ from cli.check_options import (
 )
 from cli.exits import FINE, NOT_ENOUGH, UNREADABLE, USAGE, Failed, warn
 from cli.settings import SetOption
-from cli.text import counted
 
 __all__ = ["approve"]
 
@@ -33,7 +32,7 @@ def approve(
     """
     from analysis.regress import Approval, CheckError
     from cli.progress import byte_progress
-    from cli.text import plain
+    from cli.text import counted, plain
 
     try:
         loaded, plan = load(config, settings=settings, sets=sets, ruleset=ruleset, baseline=baseline, strict=strict)

@@ -10,7 +10,6 @@ import typer
 from cli.corpus_options import CorpusOptions, corpus_command, judge, require_sessions
 from cli.detectors import DetectorConfigOption, DetectorOption, detector_configs, detector_specs, tell_faults
 from cli.exits import CHECK_FAILED, USAGE, Failed, warn
-from cli.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,6 +68,7 @@ def compare(
     joins the agreement matrix.
     """
     from analysis.compare import compare as compare_sides
+    from cli.text import counted
 
     configs = detector_configs(detector_config)
     first, second = _sides(options, (a, b), configs)
@@ -96,7 +96,8 @@ def compare(
         return code
     differing = comparison.sessions_with(_FAILING[fail_on])
     if differing:
-        raise Failed(CHECK_FAILED, f"--fail-on {fail_on.value}: {differing} of {counted(len(comparison.sessions), 'session')}")
+        sessions = counted(len(comparison.sessions), "session")
+        raise Failed(CHECK_FAILED, f"--fail-on {fail_on.value}: {differing} of {sessions}")
     return code
 
 

@@ -22,7 +22,6 @@ from cli.settings import (
     SetOption,
     load_settings,
 )
-from cli.text import counted
 
 if TYPE_CHECKING:
     from analysis.corpus import CorpusReplay, Observation, Period
@@ -312,8 +311,10 @@ def require_sessions(corpus: CorpusReplay) -> None:
     Raises:
         Failed: no session was found, or none in the time asked for.
     """
+    from cli.text import counted
+
     if corpus.filtered and not corpus.sessions:
-        raise Failed(NOT_ENOUGH, f"no session in that time; {corpus.filtered} {'lies' if corpus.filtered == 1 else 'lie'} outside it")
+        raise Failed(NOT_ENOUGH, f"no session in that time; {counted(corpus.filtered, 'lies', 'lie')} outside it")
     if not corpus.reports and not corpus.problems:
         raise Failed(NOT_ENOUGH, f"no sessions found in {', '.join(corpus.roots)}")
 
@@ -330,19 +331,24 @@ def judge(corpus: CorpusReplay, *, strict: bool, needs_calls: bool = False, allo
     Raises:
         Failed: nothing was found, nothing could be read, or under `strict` anything did not read ok.
     """
+    from cli.text import counted
+
     if not corpus.reports:
         if corpus.problems:
             raise Failed(UNREADABLE, f"nothing could be read: {corpus.problems[0].shown}: {corpus.problems[0].message}")
         if corpus.filtered and not allow_empty:
-            raise Failed(NOT_ENOUGH, f"no session in that time; {corpus.filtered} {'lies' if corpus.filtered == 1 else 'lie'} outside it")
+            raise Failed(NOT_ENOUGH, f"no session in that time; {counted(corpus.filtered, 'lies', 'lie')} outside it")
         if not allow_empty:
             raise Failed(NOT_ENOUGH, f"no sessions found in {', '.join(corpus.roots)}")
         return FINE
     if not corpus.sessions:
-        raise Failed(UNREADABLE, f"none of {counted(len(corpus.reports), 'session file')} could be read")
+        count = len(corpus.reports)
+        none = "the only session file could not" if count == 1 else f"none of {count} session files could"
+        raise Failed(UNREADABLE, f"{none} be read")
     if strict and not corpus.spotless:
         faults = sum(report.state not in {"ok", "superseded"} for report in corpus.reports) + len(corpus.problems)
-        raise Failed(UNREADABLE, f"--strict: {faults} of {counted(len(corpus.reports), 'session file')} did not read ok")
+        files = counted(len(corpus.reports), "session file")
+        raise Failed(UNREADABLE, f"--strict: {faults} of {files} did not read ok")
     if needs_calls and not allow_empty and not corpus.totals.calls:
         told = counted(len(corpus.sessions), "session holds", "sessions hold")
         raise Failed(NOT_ENOUGH, f"the {told} no calls")

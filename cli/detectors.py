@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.exits import FINE, UNREADABLE, USAGE, Failed, warn
-from cli.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,6 +100,7 @@ def detector_specs(
 def tell_faults(corpus: CorpusReplay) -> int:
     """Tell of the detectors that raised, the first few by name, and return the exit code that leaves."""
     from analysis.detect_document import detector_faults
+    from cli.text import counted
 
     faults = detector_faults(corpus)
     for row, fault in faults[:_MOST_FAULTS]:
@@ -115,6 +115,7 @@ def tell_faults(corpus: CorpusReplay) -> int:
 def rebuilt_told(corpus: CorpusReplay) -> list[str]:
     """Return a line for each detector that reads exit codes: how much of what it says rests on rebuilt ones."""
     from analysis.detect import sum_detectors
+    from cli.text import counted
 
     totals = sum_detectors(corpus.plan.detectors, (row.replay for row in corpus.sessions))
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -32,6 +33,10 @@ NOT_ENOUGH = 4
 BUG = 70
 """A fault of the program itself, which no documented outcome stands for."""
 INTERRUPTED = 130
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
+_PARSER_PREFIX = "Value error, "
+"""What the library that checks options says before what is wrong."""
 
 _USAGE_FAULT = cast(
     "type[Exception]", next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
@@ -73,6 +78,9 @@ def run_guarded(action: Callable[[], object]) -> int:
         _silence_stdout()
         return FINE
     except OSError as error:
+        if error.filename is None and error.errno in _NO_ROOM:  # files that are written are named where they are
+            _say("error", f"standard output: cannot write: {error.strerror}")
+            return USAGE
         _say("error", f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return UNREADABLE
     except (typer.Exit, typer.Abort, _USAGE_FAULT) as fault:
@@ -93,7 +101,7 @@ def _parser_code(fault: BaseException) -> int:
         return INTERRUPTED
     describe = getattr(fault, "format_message", None)
     if callable(describe):
-        _say("error", str(describe()))
+        _say("error", str(describe()).replace(_PARSER_PREFIX, ""))
     code = getattr(fault, "exit_code", USAGE)
     return code if isinstance(code, int) else USAGE
 

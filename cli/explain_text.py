@@ -55,7 +55,8 @@ def _print_measures(explanation: Explanation) -> None:
 
 def _print_window(explanation: Explanation) -> None:
     ours = {state.measure for state in explanation.measures}
-    print(f"the window: {len(explanation.window)} of {counted(explanation.plan.settings.window, 'record')}, oldest first")
+    records = counted(explanation.plan.settings.window, "record")
+    print(f"the window: {len(explanation.window)} of {records}, oldest first")
     for record in explanation.window:
         shared = [measure for measure in dict.fromkeys(record.measures) if measure in ours]
         told = ", ".join(shortened(measure, _MEASURE_WIDTH) for measure in shared) or _NONE

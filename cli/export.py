@@ -70,8 +70,8 @@ def export(
 
     observation = TablesObservation(plan, shown, chosen, short_line)
     try:
-        corpus = options.replay(plan, observation)
         with output_faults():
+            corpus = options.replay(plan, observation)
             written = export_tables(
                 observation,
                 corpus,
@@ -88,7 +88,7 @@ def export(
         observation.close()
     width = max(len(table.file) for table in written)
     for table in written:
-        print(f"{table.file:<{width}}  {table.rows:>9} {'row ' if table.rows == 1 else 'rows'}  {table.bytes:>10} bytes")
+        print(f"{table.file:<{width}}  {table.rows:>9} rows  {table.bytes:>10} bytes")
     print(f"privacy {privacy.value} · ruleset {plan.ruleset.name} · settings {plan.settings.digest}")
     return judge(corpus, strict=options.strict, needs_calls=True, allow_empty=allow_empty)
 

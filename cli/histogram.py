@@ -12,7 +12,6 @@ import typer
 from cli.corpus_options import CorpusOptions, corpus_command, judge
 from cli.exits import USAGE, Failed
 from cli.output_options import AllowEmptyOption, ForceOption, output_faults, refuse_corpus
-from cli.text import counted
 
 if TYPE_CHECKING:
     from analysis.corpus import CorpusReplay
@@ -119,6 +118,7 @@ def _plot_format(plot: Path | None) -> str:
 def _plot(plot: Path, suffix: str, found: Sequence[Histogram], corpus: CorpusReplay, *, force: bool) -> None:
     from analysis.files import atomic_file
     from analysis.report import PLOT_FORMATS, histogram_sheet, write_figure
+    from cli.text import counted
 
     plan = corpus.plan
     title = f"{counted(len(corpus.sessions), 'session')} · ruleset {plan.ruleset.name} · policy {plan.policy}"

@@ -11,7 +11,6 @@ import typer
 
 from cli.corpus_options import CorpusOptions, corpus_command, judge, require_sessions
 from cli.exits import USAGE, Failed, warn
-from cli.text import counted
 
 if TYPE_CHECKING:
     from analysis.suggest import Suggestions
@@ -97,6 +96,7 @@ def _print(found: Suggestions, output: SuggestFormat) -> None:
         print_json(suggest_document(found))
     else:
         from cli.tables import print_rows
+        from cli.text import counted
 
         rows = [(one.session_id, one.label, "; ".join(one.signs)) for one in found.proposals]
         print_rows(("session", "proposed", "signs"), rows)

@@ -21,7 +21,8 @@ __all__ = ["print_read_report", "print_replay", "stage_heading"]
 
 _MEASURE_WIDTH = 30
 _WIDE = 90
-"""Columns from which session ids and headings are given at their usual length."""
+"""Columns from which stages stand over their columns in full."""
+_WIDE_FOR_SESSIONS = 110
 _SESSION_WIDTH = 28
 _NARROW_SESSION_WIDTH = 14
 _MOST_REASONS = 8
@@ -75,7 +76,7 @@ def _print_sessions(console: Console, corpus: CorpusReplay, top: int) -> None:
     headings = ["worst sessions", *(["label"] if labelled else []), "calls", "failed"]
     headings += [_STAGE_HEADINGS[stage] for stage in stages]
     headings += ["held", "false", "1st gate", "streak", "peak"]
-    session_width = _SESSION_WIDTH if console.width >= _WIDE else _NARROW_SESSION_WIDTH
+    session_width = _SESSION_WIDTH if console.width >= _WIDE_FOR_SESSIONS else _NARROW_SESSION_WIDTH
     rows: list[list[str]] = []
     for row, name in zip(shown, _short_names(shown, session_width), strict=True):
         replay = row.replay
@@ -97,7 +98,7 @@ def _print_sessions(console: Console, corpus: CorpusReplay, top: int) -> None:
         rows,
         numbers_from=2 if labelled else 1,
         numbers_to=len(headings) - 1,
-        cut=(0, len(headings) - 1),
+        cut=(len(headings) - 1,),
         first_out=[(heading,) for heading in _FIRST_OUT],
     )
     left = len(ordered) - len(shown)

@@ -74,7 +74,8 @@ def report(
 
     observation = TablesObservation(plan, shown, REPORT_TABLES, short_line)
     try:
-        corpus = options.replay(plan, observation)
+        with output_faults():
+            corpus = options.replay(plan, observation)
         data = build_report(observation, corpus, top=top)
     finally:
         observation.close()

@@ -23,7 +23,6 @@ from cli.sweep_choice import (
     require_choice,
     write_settings,
 )
-from cli.text import counted
 
 if TYPE_CHECKING:
     from analysis.replay import ReplayPlan
@@ -120,6 +119,7 @@ def sweep(
     Labels say which sessions are good or stuck; what needs them is null without.
     """
     from analysis.sweep.export import OUTPUT_SUFFIXES, writer_of
+    from cli.text import counted
 
     base_plan = options.plan()
     plan = _plan(options, base_plan, grid, candidates, sample, seed)

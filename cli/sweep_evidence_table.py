@@ -36,7 +36,7 @@ def print_intervals(sweep: Sweep, uncertainty: Uncertainty, number: int) -> None
             [
                 name,
                 f"{value:.6g}",
-                _NONE if interval is None else f"{interval.low:.4g} to {interval.high:.4g}",
+                _NONE if interval is None else f"{_rounded(interval.low)} to {_rounded(interval.high)}",
                 *([_NONE] * 5 if spread is None else _spread_cells(spread.median, spread.p95, spread.highest)),
                 *([] if spread is None else [_share(spread.top_share), str(spread.sessions)]),
             ]
@@ -59,16 +59,19 @@ def print_intervals(sweep: Sweep, uncertainty: Uncertainty, number: int) -> None
     print()
 
 
-def _print_table(
-    headings: Sequence[str], cells: Sequence[Sequence[str]], *, first_out: Sequence[str]
-) -> None:
+def _print_table(headings: Sequence[str], cells: Sequence[Sequence[str]], *, first_out: Sequence[str]) -> None:
     left_out = print_rows(headings, cells, numbers_from=1, first_out=[(heading,) for heading in first_out])
     if left_out:
         output_console().print(left_out_line(left_out, "--format json has all"))
 
 
 def _spread_cells(*values: float) -> list[str]:
-    return [f"{value:.4g}" for value in values]
+    return [_rounded(value) for value in values]
+
+
+def _rounded(value: float) -> str:
+    """Return a number to four digits that count, without an exponent where it would only be longer."""
+    return f"{float(f'{value:.4g}'):.10g}"
 
 
 def _share(share: float | None) -> str:
@@ -82,7 +85,8 @@ def print_floors(sweep: Sweep) -> None:
         return
     missing = max(fewest_good(alpha) - good, 0)
     if missing:
-        print(f"no floor: {counted(good, 'good session')}, {missing} more {'is' if missing == 1 else 'are'} needed for a chance of {alpha:g}")
+        needed = counted(missing, "more is needed", "more are needed")
+        print(f"no floor: {counted(good, 'good session')}, {needed} for a chance of {alpha:g}")
         return
     floors = sweep_floors(sweep.sessions, alpha)
     told = [f"{', '.join(one.keys)} {one.floor.threshold}" for one in floors]

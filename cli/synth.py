@@ -9,7 +9,6 @@ import typer
 
 from cli.exits import USAGE, Failed
 from cli.output_options import output_faults
-from cli.text import counted
 
 __all__ = ["synth"]
 
@@ -39,6 +38,7 @@ def synth(
 ) -> None:
     """Write sessions as the harness does, with planted truth beside them in truth.json."""
     from analysis.synth import TRUTH_NAME, SynthError, write_corpus
+    from cli.text import counted
 
     try:
         with output_faults(out):

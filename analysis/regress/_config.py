@@ -118,7 +118,8 @@ class CheckConfig:
         origin = shown(file or self.path)
         try:
             rules = ruleset_named(ruleset or self.ruleset)
-            given = adjust(self.settings if settings is None else load_config(settings))
+            written = self.settings if settings is None else load_config(settings)
+            given = adjust(written)
             effective = Settings.from_config(given, rules)
         except ConfigError as error:
             raise CheckError(str(error)) from None
@@ -128,7 +129,7 @@ class CheckConfig:
         warnings: list[str] = []
         for key in unknown_keys(given, rules):
             if not _is_setting(key):
-                raise Origin(origin, key=key).error(_no_setting(key, rules))
+                raise Origin(origin if key in written else "--set", key=key).error(_no_setting(key, rules))
             warnings.append(f"{origin}: `{key}` is no setting of ruleset {rules.name} and is ignored")
         replay = ReplayPlan(
             settings=effective,

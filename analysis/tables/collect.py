@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from tempfile import SpooledTemporaryFile
+from tempfile import SpooledTemporaryFile, gettempdir
 from typing import Literal, cast
 
 import pyarrow as pa
 
 from analysis.corpus import CorpusReplay, SessionRow
+from analysis.files import OutputError
 from analysis.replay import STAGES, ReplayEvent, ReplayPlan
 from analysis.sessions.facts import CallFact, MessageFact, SessionFacts, SettleFact, TurnFact
 from analysis.sessions.outcomes import OutcomeKind
@@ -506,7 +507,11 @@ class TablesObservation:
         return partial(SessionCollector, self.plan, self.privacy, self._wanted)
 
     def take(self, path: str, observer: object) -> None:
-        """Keep one session's rows."""
+        """Keep one session's rows.
+
+        Raises:
+            OutputError: there is no room for them.
+        """
         if not isinstance(observer, SessionCollector):
             return
         places = {name: self._put(observer.batches(name)) for name in _GATHERED}
@@ -518,7 +523,11 @@ class TablesObservation:
         for batch in batches:
             data = serialized(batch)
             places.append((self._spool.tell(), len(data)))
-            self._spool.write(data)
+            try:
+                self._spool.write(data)
+            except OSError as error:
+                message = f"{gettempdir()}: cannot write: {error.strerror or error}"
+                raise OutputError(message) from None
         return places
 
     def _get(self, path: str, table: str) -> Iterator[pa.RecordBatch]:

@@ -58,7 +58,7 @@ def test_a_row_without_a_config_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "place"),
     [
-        ("a.toml", "warnAt = 9\nwindow = = 3\n", "line 2"),
+        ("a.toml", "warnAt = 9\nwindow = = 3\n", "a.toml:2: "),
         ("a.json", '{"warnAt": 9,\n"window": }', "a.json:2: "),
         ("a.json", '{"warnAt": 9,\n "window": NaN}', "a.json:2: "),
         ("a.yml", "warnAt: 9\nwindow: [1\nx: 2\n", "a.yml:"),
@@ -169,3 +169,9 @@ def test_a_bad_assignment_is_told(assignment: str) -> None:
 def test_an_entry_of_what_is_no_map_is_told() -> None:
     with pytest.raises(ConfigError, match="`limits` is not an object"):
         apply_sets({"limits": 5}, ["limits.host=3"])
+
+
+def test_what_a_yaml_mapping_merges_may_be_replaced_and_is_no_key_given_twice(tmp_path: Path) -> None:
+    path = tmp_path / "a.yml"
+    path.write_text("limits: {host: 9}\nx: {y: {z: &b {<<: &a {host: 5, cmd: 6}, host: 7}}}\nhostAliases: {<<: *b}\n")
+    assert load_config(path)["hostAliases"] == {"host": 7, "cmd": 6}

@@ -723,3 +723,10 @@ def test_two_detectors_of_one_name_are_refused(tmp_path: Path, monkeypatch: pyte
     importlib.invalidate_caches()
     with pytest.raises(DetectorError, match=r"two detectors are named 'reminder': built in, and usurper \(usurper:Rem"):
         parse_detectors(["fail-guard"])
+
+
+def test_a_refused_setting_names_the_detector_beside_its_plugin() -> None:
+    with pytest.raises(DetectorError, match=r"^detector reminder: repeat-tool-reminder: `threshold` is no setting"):
+        parse_detectors(["reminder:threshold=3"])
+    with pytest.raises(DetectorError, match=r"^detector fail-guard: `treshold` is no setting of it"):
+        parse_detectors(["fail-guard:treshold=3"])

@@ -148,11 +148,11 @@ def test_toml_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[[label]\n", "line 1"),
+        ("[[label]\n", ":1: "),
         ("x = 1\n", r"has no \[\[label\]\] tables"),
         ('label = "good"\n', r"has no \[\[label\]\] tables"),
         ('[[label]]\nsession = "a"\nlabel = 5\n', r"\[\[label\]\] number 1: session, label and reason must be text"),
-        ('[[label]]\nsession = "a"\n', "unknown label ''"),
+        ('[[label]]\nsession = "a"\n', "has no label"),
         ("label = [5]\n", r"\[\[label\]\] number 1"),
     ],
 )

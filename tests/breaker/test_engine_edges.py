@@ -161,3 +161,9 @@ def test_a_star_takes_any_character_but_a_line_end() -> None:
     breaker = guard(exclude=["mcp*tool"])
     names = ("mcp~tool", "mcp^tool", "mcp]tool", "mcptool", "mcp a tool", "mcp\ntool", "mcp\u2028tool")
     assert [breaker.measurer.is_tracked(name) for name in names] == [False] * 5 + [True] * 2
+
+
+def test_names_of_ignored_arguments_that_are_no_text_are_passed_over() -> None:
+    breaker = guard(ignoreArgs={"*": [["a"], {"b": 1}, 7, "note"]})
+    first, second = (breaker.measure(Call("read", {"path": "/x", "note": note})) for note in ("a", "b"))
+    assert first.measures == second.measures

@@ -71,7 +71,7 @@ def test_a_bad_row_has_line_byte_and_number(tmp_path: Path) -> None:
     }
     text = breaker("doctor", tmp_path).stdout
     assert f"defect at line 5, seq 3, byte {found['byte']}: not JSON" in text
-    assert "1 defects, 8 bytes lost" in text
+    assert "1 defect, 8 bytes lost" in text
 
 
 def test_a_row_of_the_wrong_shape_has_its_own_number(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_time_without_sessions_is_4_beside_a_file_that_cannot_be_read(tmp_path
     session(tmp_path)
     file(tmp_path / "b" / "session.v4.jsonl", "no log\n")
     done = breaker("replay", tmp_path, "--until", "2000-01-01")
-    refused(done, NOT_ENOUGH, "no session in that time; 1 lie outside it")
+    refused(done, NOT_ENOUGH, "no session in that time; 1 lies outside it")
 
 
 def test_nothing_readable_is_3_and_the_report_says_what_is_wrong_with_each(tmp_path: Path) -> None:
@@ -121,15 +121,39 @@ def test_an_older_generation_is_no_fault_under_strict(tmp_path: Path) -> None:
     assert breaker("replay", tmp_path, "--strict").returncode == 0
 
 
+# One session
+
+
+def test_explain_tells_nothing_there_from_nothing_readable_and_from_a_name_that_is_wrong(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for given in (["session-a", empty], [empty]):
+        refused(breaker("explain", *given), NOT_ENOUGH, f"no sessions found in {empty}")
+    broken = file(tmp_path / "broken" / "a" / "session.v4.jsonl", "no log\n")
+    done = breaker("explain", "session-a", tmp_path / "broken")
+    refused(done, UNREADABLE, "none of 1 session file could be read")
+    done = breaker("explain", broken)
+    assert (done.returncode, done.stdout) == (UNREADABLE, "")
+    assert done.stderr.startswith(f"breaker: error: {broken}: nothing in it can be used (corrupt): ")
+    os.mkfifo(tmp_path / "pipe")
+    told = f"nothing could be read: {tmp_path}/pipe: is not a regular file"
+    refused(breaker("explain", tmp_path / "pipe"), UNREADABLE, told)
+    session(tmp_path / "fine")
+    told = "no session 'session-z' among 1 files; the nearest: session-a"
+    refused(breaker("explain", "session-z", tmp_path / "fine"), USAGE, told)
+
+
 # Settings
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.toml", "window = 16\nwarnAt = = 3\n", "Invalid value (at line 2, column 10)"),
+        ("a.toml", "window = 16\nwarnAt = = 3\n", ":2: Invalid value (column 10)"),
+        ("a.toml", "warnAt = [1,\n2\n\n", ":2: Unclosed array (at the end)"),
         ("a.json", '{"window": 16,\n "warnAt": }\n', ":2: Expecting value (column 12)"),
         ("a.yaml", "window: 16\nwarnAt: ]\n", ":2: expected the node content, but found ']'"),
+        ("a.yaml", "window: 16\nlimits:\n  host: 9\n  host: 8\n", ":4: `host` is given twice, first on line 3"),
         ("a.yml", "- a\nb: 1\n", ":2: expected <block end>, but found '?'"),
     ],
 )
@@ -257,12 +281,16 @@ def test_wrong_usage_is_one_line_that_names_it(arguments: list[str], words: list
     assert done.stderr.endswith("\n")
     assert done.stderr.count("\n") == 1
     assert [word for word in words if word not in done.stderr] == []
+    assert "Value error" not in done.stderr
 
 
 def test_without_a_command_the_help_is_shown_as_wrong_usage() -> None:
     done = breaker()
     assert (done.returncode, done.stdout) == (USAGE, "")
     assert done.stderr == breaker("--help").stdout
+    done = breaker("label")
+    assert (done.returncode, done.stdout) == (USAGE, "")
+    assert done.stderr == breaker("label", "--help").stdout
 
 
 @pytest.mark.parametrize("option", ["--since", "--until"])
@@ -295,7 +323,7 @@ def test_a_bad_label_is_2(demo: Path, label: str, message: str) -> None:
         ("a.csv", "session,label\nx,good\ny,fine\n", ":3", "unknown label 'fine'; known: good, stuck, unknown"),
         ("a.csv", "x\n", ":1", "needs a session and a label"),
         ("a.csv", "\n[x,good\n", ":2", "bad glob '[x': `[` is never closed (write `[[]` for the character)"),
-        ("a.toml", "label = = 1", "", "Invalid value (at line 1, column 9)"),
+        ("a.toml", "label = = 1", ":1", "Invalid value (column 9)"),
         ("a.toml", "x = 1", "", "has no [[label]] tables"),
         (
             "a.toml",
@@ -303,6 +331,8 @@ def test_a_bad_label_is_2(demo: Path, label: str, message: str) -> None:
             ": [[label]] number 1",
             "session, label and reason must be text",
         ),
+        ("a.toml", '[[label]]\nsession = "x"\n', ": [[label]] number 1", "has no label"),
+        ("a.toml", '[[label]]\nlabel = "good"\n', ": [[label]] number 1", "has no session"),
     ],
 )
 def test_a_bad_labels_file_names_its_line(
@@ -310,6 +340,12 @@ def test_a_bad_labels_file_names_its_line(
 ) -> None:
     labels = file(tmp_path / name, text)
     refused(breaker("replay", demo, "--labels", labels), USAGE, f"{labels}{place}: {message}")
+
+
+def test_a_labels_file_that_is_not_there_is_named_once(demo: Path, tmp_path: Path) -> None:
+    missing = tmp_path / "no.csv"
+    told = f"{missing}: cannot read the labels: No such file or directory"
+    refused(breaker("replay", demo, "--labels", missing), USAGE, told)
 
 
 def test_two_labels_for_one_session_are_2(tmp_path: Path) -> None:
@@ -383,7 +419,8 @@ def test_head_takes_one_line(demo: Path) -> None:
 def test_a_full_disk_is_one_line() -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([COMMAND, "--help"], stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
-    assert (done.returncode, done.stderr) == (UNREADABLE, b"breaker: error: [Errno 28] No space left on device\n")
+    told = b"breaker: error: standard output: cannot write: No space left on device\n"
+    assert (done.returncode, done.stderr) == (USAGE, told)
 
 
 def test_an_interrupt_while_reading_is_130_and_gives_the_cursor_back(tmp_path: Path) -> None:

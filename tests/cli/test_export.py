@@ -129,7 +129,7 @@ def test_nothing_is_written_inside_the_corpus(tmp_path: Path) -> None:
 def test_a_corpus_without_calls_gives_empty_tables_and_is_not_enough(tmp_path: Path) -> None:
     root = log_of(tmp_path / "corpus", 0)
     done = breaker("export", root, "--out", tmp_path / "out")
-    assert (done.returncode, done.stderr) == (4, "breaker: error: the 1 sessions hold no calls\n")
+    assert (done.returncode, done.stderr) == (4, "breaker: error: the 1 session holds no calls\n")
     assert pl.read_parquet(tmp_path / "out" / "calls.parquet").height == 0
     assert pl.read_parquet(tmp_path / "out" / "sessions.parquet").height == 1
     assert breaker("export", root, "--out", tmp_path / "fine", "--allow-empty").returncode == 0

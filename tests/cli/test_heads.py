@@ -74,7 +74,7 @@ def test_what_does_not_read_ok_is_judged_after_printing(torn: Path, command: tup
     strict = breaker(*command, torn, "--format", output, "--strict")
     assert (loose.returncode, strict.returncode) == (0, 3)
     assert strict.stdout == loose.stdout != ""
-    assert strict.stderr == "breaker: error: --strict: 1 of 1 session files did not read ok\n"
+    assert strict.stderr == "breaker: error: --strict: 1 of 1 session file did not read ok\n"
 
 
 @pytest.mark.parametrize("command", [("label", "suggest"), ("lint",)], ids=" ".join)

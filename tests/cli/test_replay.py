@@ -265,7 +265,7 @@ def test_the_read_report_is_shown_where_something_is_not_ok(tmp_path: Path) -> N
     assert "read report" not in breaker("replay", tmp_path).stdout
     path.write_bytes(path.read_bytes() + b'{"type":"user/mess')
     table = breaker("replay", tmp_path).stdout
-    assert "read report: 1 files; torn 1" in table
+    assert "read report: 1 file; torn 1" in table
     assert f"  torn        {path}\n    :5 (byte {len(log.text)}): " in table
     assert "; 18 bytes lost" in table
 

@@ -95,3 +95,13 @@ def test_demo_keeps_the_sessions_where_it_is_told(run: Run, tmp_path: Path) -> N
     assert (kept / "truth.json").is_file()
     assert run("demo", "--keep", str(kept))[0] == 2
     assert run("demo", "--keep", str(kept), "--force")[0] == 0
+
+
+@pytest.mark.parametrize("verb", [("synth", "--recipe", "demo", "--out"), ("demo", "--keep")])
+def test_a_folder_that_cannot_be_made_is_2_and_named(run: Run, tmp_path: Path, verb: tuple[str, ...]) -> None:
+    (tmp_path / "file").write_text("")
+    code, out, err = run(*verb, str(tmp_path / "file" / "below"))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"breaker: error: {tmp_path}/file/below")
+    assert err.endswith(": cannot write: Not a directory\n")
+    assert err.count("\n") == 1

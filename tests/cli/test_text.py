@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.text import plain, shortened
+from cli.text import counted, plain, shortened
 from tests.analysis.logs import LogWriter
 from tests.cli.commands import breaker, replay_document
 
@@ -107,3 +108,35 @@ def test_an_error_shows_hostile_text_and_obeys_none() -> None:
     done = breaker("replay", ".", "--label", f"{HOSTILE}=x")
     assert done.stderr.startswith(f"breaker: error: --label {SHOWN}=x: unknown label ")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_noun_goes_with_its_number() -> None:
+    assert [counted(count, "file") for count in (0, 1, 2)] == ["0 files", "1 file", "2 files"]
+    assert [counted(count, "lies", "lie") for count in (1, 2)] == ["1 lies", "2 lie"]
+
+
+def test_one_of_a_kind_is_told_in_the_singular(tmp_path: Path) -> None:
+    log = LogWriter()
+    log.user()
+    log.bash()
+    log.write(tmp_path)
+    assert "1 session, 1 turn, 1 call, 1 tracked" in breaker("replay", tmp_path).stdout
+    doctor = breaker("doctor", tmp_path).stdout
+    assert "1 file, 1 session: ok 1" in doctor
+    assert "resumed 0 times in 0 sessions" in doctor
+    sweep = breaker("sweep", tmp_path, "--grid", "warnAt=3").stdout
+    assert "1 configuration over 1 session (" in sweep
+
+
+def test_one_file_that_cannot_be_read_is_told_in_the_singular(tmp_path: Path) -> None:
+    (tmp_path / "session.v4.jsonl").write_bytes(b"nothing\n")
+    for command in (["replay"], ["sweep", "--grid", "warnAt=3"]):
+        done = breaker(command[0], tmp_path, *command[1:])
+        assert (done.returncode, done.stderr) == (3, "breaker: error: the only session file could not be read\n")
+        assert "read report: 1 file; " in done.stdout
+        assert f"{tmp_path}/session.v4.jsonl" in done.stdout
+
+
+def test_a_read_report_of_no_file_has_no_dangling_end(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert breaker("replay", tmp_path / "pipe").stdout.splitlines()[0] == "read report: 0 files"

@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 TESTS = {
     "engine": ("test_engine", "test_engine_edges", "test_engine_reference", "test_messages", "test_vectors"),
     "window": ("test_window", "test_engine", "test_engine_reference"),
-    "failure": ("test_failure", "test_vectors"),
+    "failure": ("test_failure", "test_failure_edges", "test_messages", "test_vectors"),
     "measures": ("test_measures", "test_rulesets", "test_engine", "test_engine_edges", "test_vectors"),
 }
 """Which tests look at a module, the quickest to notice first."""

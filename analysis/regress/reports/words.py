@@ -55,7 +55,7 @@ def limit_line(result: LimitResult) -> str:
 def counts_line(verdict: Verdict) -> str:
     """Return what was looked at, in one line."""
     held = sum(result.holds is True for result in verdict.limits)
-    parts = [counted(len(verdict.corpus.sessions), 'session')]
+    parts = [counted(len(verdict.corpus.sessions), "session")]
     if verdict.scope is not None:
         scope = verdict.scope
         parts.append(

@@ -67,10 +67,36 @@ def test_settings_in_another_file(tmp_path: Path) -> None:
     assert config.files == (tmp_path / "breaker.toml", tmp_path / "cordis.patch.yml")
 
 
-def test_a_mistyped_setting_is_a_warning_that_names_the_nearest(tmp_path: Path) -> None:
-    warnings = load_check(configure(tmp_path, "warnat = 3\n" + MINIMAL)).plan().warnings
-    assert len(warnings) == 1
-    assert "did you mean `warnAt`?" in warnings[0]
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("window = 9\nwarnat = 3\n", r"breaker\.toml:2: `warnat` is no setting of the guard; did you mean `warnAt`\?"),
+        ("[settings]\nwarnat = 3\n", r"breaker\.toml:2: `settings\.warnat` is no setting .*`warnAt`\?"),
+        ("[other]\nx = 3\n", r"breaker\.toml:1: `other` is no setting of the guard$"),
+    ],
+)
+def test_a_setting_nobody_reads_is_refused_and_the_nearest_named(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(CheckError, match=told):
+        load_check(configure(tmp_path, text + MINIMAL))
+
+
+def test_a_setting_nobody_reads_is_refused_in_any_settings(tmp_path: Path) -> None:
+    (tmp_path / "guard.yml").write_text("warnat: 4\n")
+    config = load_check(configure(tmp_path, MINIMAL + 'settings = "guard.yml"\n'))
+    told = r"guard\.yml: `warnat` is no setting of the guard; did you mean `warnAt`\?"
+    with pytest.raises(CheckError, match=told):
+        config.plan()
+    plain = load_check(configure(tmp_path, MINIMAL))
+    with pytest.raises(CheckError, match=told):
+        plain.plan(settings=tmp_path / "guard.yml")
+    with pytest.raises(CheckError, match=r"--set: `warnat` is no setting of the guard"):
+        plain.plan(adjust=lambda given: {**given, "warnat": 3}, adjusted=["warnat=3"])
+
+
+def test_a_setting_another_ruleset_reads_is_a_warning(tmp_path: Path) -> None:
+    plan = load_check(configure(tmp_path, "blockShellHttp = true\n" + MINIMAL)).plan(ruleset="0.5.3")
+    assert len(plan.warnings) == 1
+    assert "`blockShellHttp` is no setting of ruleset 0.5.3 and is ignored" in plan.warnings[0]
 
 
 @pytest.mark.parametrize(

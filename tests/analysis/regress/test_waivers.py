@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from analysis.regress.reports.words import counts_line
 from tests.analysis.regress.conftest import Good
 from tests.analysis.regress.known_good import found, verdict
 from tests.analysis.regress.test_baseline import approve, document, rewrite
@@ -66,3 +67,12 @@ def test_it_covers_differences_from_the_baseline_and_tells_them(good: Good) -> N
     result = verdict(good.folder, text + waiver('measure = "host:*"', stage="warn"))
     assert result.outcome == "passed"
     assert [(one.rule, one.fails) for one in result.findings] == [("baseline/newly-firing", False)]
+
+
+def test_the_line_of_counts_tells_one_and_several_apart(good: Good) -> None:
+    text = limits("gate = 0")
+    one = verdict(good.folder, text + waiver('measure = "host:*"'), today=EXPIRES)
+    covered = one.waivers[0].covered
+    assert f" · 1 of 1 limit holds · no baseline · 1 waiver covers {covered}" in counts_line(one)
+    two = verdict(good.folder, text + waiver('measure = "host:*"') + waiver('session = "good"'), today=EXPIRES)
+    assert f"2 waivers cover {sum(result.covered for result in two.waivers)}" in counts_line(two)

@@ -154,3 +154,25 @@ def test_a_limit_for_one_address_is_as_private_as_the_address(tmp_path: Path, pr
     settings = Settings.from_config({"limits": {"net:a.example/secret-path": 3}})
     page = render_page(report_of(tmp_path, plan=ReplayPlan(settings=settings), privacy=privacy))
     assert ("secret-path" in page) is told
+
+
+def test_words_stand_apart_and_numbers_go_with_their_nouns(tmp_path: Path, demo: str) -> None:
+    assert re.search(r"failure streak and peak\.\s+\d+ more sessions have an event or a failure\.", demo)
+    log = LogWriter("alone")
+    log.user()
+    log.bash("make", FAILED)
+    log.write(tmp_path)
+    page = render_page(report_of(tmp_path))
+    assert "What the guard would have done: 1 session</title>" in page
+    assert "1 recorded session with 1 turn and 1 tool call," in page
+    assert "1 file: ok 1." in page
+
+
+@pytest.mark.parametrize("privacy", PRIVACIES)
+def test_the_file_of_a_session_is_named_where_it_can_be_told(tmp_path: Path, privacy: PrivacyMode) -> None:
+    log = LogWriter("named")
+    log.user()
+    log.bash("make", FAILED)
+    path = log.write(tmp_path)
+    page = render_page(report_of(tmp_path, privacy=privacy))
+    assert ("<dt>file</dt>" in page) == (f"<code>{path}</code>" in page) == (privacy == "full")

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.configs import ConfigError
 from analysis.replay import Policy
 from analysis.sweep import Base, Candidate, GridAxis, GridError, parse_axis, plan_sweep, read_candidates, read_grid
 
@@ -139,3 +140,11 @@ def test_candidates_from_a_file(tmp_path: Path) -> None:
 def test_a_candidate_that_cannot_be_used_is_named(config: dict[str, object], message: str) -> None:
     with pytest.raises(GridError, match=re.escape(message)):
         plan_sweep(Base(), candidates=[Candidate("B", config)])
+
+
+def test_a_key_without_values_is_told_from_a_file_that_is_not_there(tmp_path: Path) -> None:
+    for text in ("warnAt", "limits.host"):
+        with pytest.raises(GridError, match=f"--grid {text}: must be key=values, or a file of them"):
+            read_grid(Path(text))
+    with pytest.raises(ConfigError, match=r"no\.toml: cannot read the settings: No such file"):
+        read_grid(tmp_path / "no.toml")

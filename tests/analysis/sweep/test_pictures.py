@@ -71,6 +71,18 @@ def test_what_cannot_be_drawn_is_said(planted: tuple[Path, Truth], sweep: Sweep)
         sweep_figure(sweep, ["heat"], metric="mesages")
 
 
+def test_pictures_that_need_no_labels_are_drawn_without(planted: tuple[Path, Truth]) -> None:
+    folder, truth = planted
+    one = swept(folder, truth.sessions[:3], "warnAt=3,9", labelled=[])
+    told = words(sweep_figure(one))
+    assert {"What warnAt does", "warned (of 3)", "gated (of 3)"} <= told
+    two = swept(folder, truth.sessions[:3], "warnAt=3,9", "failWarnAt=2,3", labelled=[])
+    assert {"Messages [number]", "What warnAt does", "What failWarnAt does"} <= words(sweep_figure(two))
+    words_only = swept(folder, truth.sessions[:3], "policy=deny,approve", labelled=[])
+    with pytest.raises(SweepError, match="neither a setting with several numbers nor two with several values"):
+        sweep_figure(words_only)
+
+
 def test_good_runs_keep_the_distance_that_is_planted(sweep: Sweep) -> None:
     """They repeat a measure up to 8 times, and fail at most twice in a row."""
     assert sweep.front.recommended is not None
