@@ -11,7 +11,7 @@ _ELLIPSIS = "…"
 
 
 def counted(count: int, one: str, several: str | None = None) -> str:
-    """Return a number with its noun: `1 file`, `2 files`; `several` is the plural where it is not the noun with an s."""
+    """Return a number with its noun: `1 file`, `2 files`; `several` is the plural where an s does not make it."""
     return f"{count} {one if count == 1 else several or f'{one}s'}"
 
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from analysis.synth import Truth, write_corpus
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_columns() -> Iterator[None]:
+    """Take away a width that whoever runs the tests has set; where one is wanted, the test sets it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COLUMNS", raising=False)
+        yield
 
 
 @pytest.fixture(scope="session")

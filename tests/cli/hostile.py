@@ -33,7 +33,8 @@ def write_hostile(root: Path) -> Path:
         error = {"code": f"=code {TEXT}", "name": TEXT}
         log.result(log.call(name=f"=t {TEXT}", arguments=json.dumps({"a": TEXT})), TEXT, is_error=True, error=error)
         log.bash(f"=run {TEXT}", f"{TEXT}\n[exit code: 1]")
-        log.result(log.call(name="web_fetch", arguments=json.dumps({"url": f"https://a.example/{TEXT}?{number}"})), TEXT)
+        address = json.dumps({"url": f"https://a.example/{TEXT}?{number}"})
+        log.result(log.call(name="web_fetch", arguments=address), TEXT)
     log.add(f"odd/{TEXT}", {})
     log.lines.append(b'{"type":"' + TEXT.encode("utf-8", "surrogatepass"))
     log.write(root, folder=NAME)

@@ -59,7 +59,7 @@ def test_columns_tells_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", given)
         assert terminal_width() == width
     monkeypatch.delenv("COLUMNS")
-    assert terminal_width() == 120
+    assert terminal_width() == 120  # standard output is no terminal here
 
 
 @pytest.mark.parametrize("width", WIDTHS)
