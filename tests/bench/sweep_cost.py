@@ -1,6 +1,7 @@
 """Print what a grid of a thousand settings costs, in plain replays of the same sessions (target: at most 3).
 
-Whole processes, side by side: the two commands run in turns, several times each, and the medians are compared.
+Whole processes, side by side: the two commands run in turns, several times each, and the medians are compared. A sweep
+reads in one process, so the replay it is held against does too.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def main() -> None:
         folder = Path(name) / "corpus"
         write_corpus(folder, "scale", sessions=sessions)
         for turn in range(rounds):
-            plain.append(seconds_of("replay", str(folder), "--format", "json"))
+            plain.append(seconds_of("replay", str(folder), "--format", "json", "--jobs", "1"))
             swept.append(seconds_of("sweep", str(folder), *grid, "--format", "json"))
             print(f"round {turn + 1}: replay {plain[-1]:.1f} s, sweep {swept[-1]:.1f} s", flush=True)
     ratio = median(swept) / median(plain)
