@@ -2,6 +2,8 @@
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
+# As for any installed package: it starts quickly from the first run, and where Python is told to write no bytecode.
+COMPILE = $(BIN)/python -m compileall -q breaker analysis cli breaker_pytest
 
 .PHONY: demo test test-slow bench lint clean
 
@@ -9,12 +11,14 @@ $(VENV)/.installed: pyproject.toml
 	$(if $(PYTHON),,$(error Python 3.11 or newer is needed))
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(COMPILE)
 	touch $@
 
 $(VENV)/.installed-dev: pyproject.toml
 	$(if $(PYTHON),,$(error Python 3.11 or newer is needed))
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(COMPILE)
 	touch $@ $(VENV)/.installed
 
 # The main job, on a corpus of every behaviour that the tool writes itself.
@@ -33,11 +37,11 @@ test: $(VENV)/.installed-dev lint
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow
 
-# Ratios and rates, printed; no test asserts a time.
+# What it costs, as Markdown tables, in about a quarter of an hour; no test asserts a time. tests/bench/RESULTS.md keeps
+# those of a day. To be run on a machine that does nothing else.
+BENCHES := machine startup_cost synth_rate replay_cost sweep_cost export_cost cache_cost growth_inputs
 bench: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.bench.synth_rate
-	$(BIN)/python -m tests.bench.replay_cost
-	$(BIN)/python -m tests.bench.sweep_cost
+	@for bench in $(BENCHES); do $(BIN)/python -m tests.bench.$$bench || exit 1; done
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import cast
 
-import yaml
-
-from analysis.toml_faults import toml_fault
-from breaker.ecmascript import parse_json, string_text
+from breaker.ecmascript import parse_json
 
 __all__ = [
     "CONFIG_SUFFIXES",
@@ -46,48 +42,6 @@ _LARGEST_FILE = 16 * 1024 * 1024
 
 class ConfigError(ValueError):
     """A settings file or a `key=value` that cannot be used; the message names place and value."""
-
-
-def _unread(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> None:
-    del loader, suffix, node
-
-
-_BOOLEAN_TAG = "tag:yaml.org,2002:bool"
-_BOOLEAN = re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z")
-_MERGE_TAG = "tag:yaml.org,2002:merge"
-_OLDER_TAGS = frozenset({_BOOLEAN_TAG, "tag:yaml.org,2002:timestamp"})
-
-
-def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
-    """Return how a plain scalar gets its type, by its first character: as in YAML 1.1, but for booleans and dates."""
-    older = cast("dict[str, list[tuple[str, re.Pattern[str]]]]", yaml.SafeLoader.yaml_implicit_resolvers)
-    resolvers = {first: [one for one in given if one[0] not in _OLDER_TAGS] for first, given in older.items()}
-    for first in "tTfF":
-        resolvers.setdefault(first, []).append((_BOOLEAN_TAG, _BOOLEAN))
-    return resolvers
-
-
-class _TolerantLoader(yaml.SafeLoader):
-    """Safe YAML in which a tag of somebody else's is passed over unread, and dates, `yes` and `on` are text.
-
-    So the harness' own YAML has it (version 1.2). A key given twice in one mapping is refused, as there.
-    """
-
-    yaml_multi_constructors: ClassVar[dict[str | None, Any]] = {"": _unread}
-    yaml_implicit_resolvers = _resolvers()
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        # Looked at here, since building a mapping mixes in what it merges, which its own keys may well replace.
-        mapping = super().compose_mapping_node(anchor)
-        lines: dict[str, int] = {}
-        for key, _ in mapping.value:
-            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE_TAG:
-                continue
-            if key.value in lines:
-                problem = f"`{key.value}` is given twice, first on line {lines[key.value]}"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            lines[key.value] = key.start_mark.line + 1
-        return mapping
 
 
 def load_config(path: Path) -> dict[str, object]:
@@ -153,6 +107,10 @@ def load_document(path: Path) -> object:
 
 
 def _read_toml(path: Path, text: str) -> object:
+    import tomllib
+
+    from analysis.toml_faults import toml_fault
+
     try:
         return with_nulls(tomllib.loads(text))
     except (ValueError, RecursionError) as error:
@@ -167,25 +125,6 @@ def with_nulls(value: object) -> object:
         return None
     if isinstance(value, dict):
         return {key: with_nulls(member) for key, member in cast("dict[str, object]", value).items()}
-    return value
-
-
-def _with_text_keys(value: object, done: dict[int, object]) -> object:
-    """Make every key of a YAML document text, as in an object of the harness.
-
-    What the document names again by an alias is one object in the answer too, so that a small file stays small.
-    """
-    identity = id(value)
-    if identity in done:
-        return done[identity]
-    if isinstance(value, dict):
-        members = cast("dict[object, object]", value)
-        value = {string_text(key): _with_text_keys(member, done) for key, member in members.items()}
-    elif isinstance(value, list):
-        value = [_with_text_keys(item, done) for item in cast("list[object]", value)]
-    else:
-        return value
-    done[identity] = value
     return value
 
 
@@ -204,15 +143,13 @@ def _read_json(path: Path, text: str) -> object:
 
 
 def _read_yaml(path: Path, text: str) -> object:
+    from analysis.yaml_text import YamlFault, parse_yaml
+
     try:
-        return _with_text_keys(cast("object", _TolerantLoader(text).get_single_data()), {})
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f"{path}:{mark.line + 1}" if mark is not None else str(path)
-        message = f"{place}: {error.problem}"
-        raise ConfigError(message) from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        message = f"{path}: {' '.join(str(error).split())}"
+        return parse_yaml(text)
+    except YamlFault as fault:
+        place = f"{path}:{fault.line}" if fault.line is not None else str(path)
+        message = f"{place}: {fault}"
         raise ConfigError(message) from None
 
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from analysis.cache import Answers, Cache, ReplayAnswers
+from analysis.cache.keys import Content, FileStamp, stamp_of
 from analysis.labels import LABELS, Label, LabelRules
 from analysis.pool import Lost, available_processors, is_sendable, run_files
 from analysis.progress import NO_PROGRESS, Progress
-from analysis.replay import STAGES, FailureKey, ReplayPlan, RunObserver, SessionReplay, StageName, replay_session
+from analysis.reading import Item, Reading, ReadSession, SessionReplayer, SessionWork, facts_keys
+from analysis.replay import STAGES, FailureKey, ReplayPlan, RunObserver, SessionReplay, StageName
 from analysis.sessions.decode import Limits
-from analysis.sessions.facts import SessionFacts
 from analysis.sessions.find import Problem, SessionFile, find_sessions
 from analysis.sessions.header import Header
 from analysis.sessions.outcomes import OUTCOME_KINDS, OutcomeKind
 from analysis.sessions.report import READ_STATES, ReadDefect, ReadReport
-from analysis.sessions.session import SessionReader, read_header
+from analysis.sessions.session import read_header
 
 __all__ = [
     "DUPLICATE",
@@ -32,6 +35,8 @@ __all__ = [
     "Period",
     "SessionReplayer",
     "SessionRow",
+    "SessionWork",
+    "TakeBack",
     "Totals",
     "replay_corpus",
     "severity",
@@ -247,57 +252,18 @@ class Observation(Protocol):
         """What makes a watcher for each session; picklable, and so are the watchers, for other processes make them."""
         ...
 
+    @property
+    def needs_texts(self) -> bool:
+        """Tell whether the watchers look at the texts of results, which the cache does not keep."""
+        ...
+
     def take(self, path: str, observer: RunObserver) -> None:
         """Take back what watched the session of a file. Copies of a session are only set aside later."""
         ...
 
 
-SessionReplayer: TypeAlias = Callable[[SessionReader], SessionReplay | None]
-"""Reads one session to its end and replays it; None where nothing in it could be used."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """How one file is read and replayed, in this process or another."""
-
-    plan: ReplayPlan
-    limits: Limits
-    short_line: int | None
-    closely: bool
-    make_observer: Callable[[], RunObserver] | None
-    replayer: SessionReplayer | None = None
-
-    def __call__(self, item: _Item, on_bytes: Callable[[int], None]) -> _ReadSession:
-        """Read one file to its end."""
-        reader = SessionReader(
-            item.file,
-            self.plan.ruleset,
-            source=self.plan.result_source,
-            digests=item.digests,
-            short_line=self.short_line,
-            limits=self.limits,
-            on_bytes=on_bytes,
-            closely=self.closely,
-        )
-        if self.replayer is not None:
-            replay = self.replayer(reader)
-        else:
-            observer = self.make_observer() if self.make_observer is not None else None
-            replay = replay_session(reader, self.plan, observer)
-        return _ReadSession(reader.report, reader.session, replay)
-
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    file: SessionFile
-    digests: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _ReadSession:
-    report: ReadReport
-    session: SessionFacts | None
-    replay: SessionReplay | None
+TakeBack: TypeAlias = Callable[[SessionRow, bool], None]
+"""Is told of a session, and whether another file bears its id: only later it is known which of the two counts."""
 
 
 @dataclass(slots=True)
@@ -305,6 +271,8 @@ class _Candidate:
     file: SessionFile
     header: Header | None
     report: ReadReport
+    stamp: FileStamp | None = None
+    content: Content | None = None
     row: SessionRow | None = None
     digests: list[bytes] = field(default_factory=list[bytes])
 
@@ -319,9 +287,12 @@ def replay_corpus(
     progress: Progress = NO_PROGRESS,
     observation: Observation | None = None,
     replayer: SessionReplayer | None = None,
+    work: SessionWork | None = None,
+    take: TakeBack | None = None,
     digests: bool = False,
     closely: bool = False,
     jobs: int | None = 1,
+    cache: Cache | None = None,
 ) -> CorpusReplay:
     """Replay every session found under the given paths.
 
@@ -333,49 +304,64 @@ def replay_corpus(
         limits: bounds on what one file may take.
         progress: told how many bytes were read.
         observation: watches every session's replay.
-        replayer: replays a session in place of the plain way, as a sweep does.
+        replayer: replays a session in place of the plain way, in this process.
+        work: makes something else of a session's facts, as a sweep does, in any process.
+        take: told of every session replayed, in the order of the files.
         digests: give every session the digests of its rows.
         closely: parse the rows nobody reads too, and remark in the reports where every oddity stands.
         jobs: processes that read; the result is the same. None takes every processor where the corpus is large enough
             to be worth it. A `replayer`, or a detector that cannot be sent to another process, keeps it to this one.
+        cache: what earlier runs came to, and where this one's results go; they are the same with and without. A
+            `replayer` and a close reading do without.
 
     Raises:
         PathMissing: a given path does not exist.
         LabelConflict: two labels for one session.
     """
+    if closely or replayer is not None or (cache is not None and not cache.usable):
+        cache = None
     found = find_sessions(paths)
     candidates: list[_Candidate] = []
     outside: set[str] = set()
     for file in found.files:
         report = ReadReport(shown=file.shown, size=file.size, close=closely)
-        header = None
+        header = stamp = content = None
         if file.superseded_by is None:
-            header = read_header(file, limits)
+            known = None if cache is None else cache.recall(file, limits)
+            if known is None:
+                stamp = None if cache is None else stamp_of(file)
+                header = read_header(file, limits)
+            else:
+                header, content = known.header, known.content
             if period is not None and header is not None and not period.holds(header.created_at):
                 outside.add(file.shown)
                 continue
-        candidates.append(_Candidate(file, header, report))
+        candidates.append(_Candidate(file, header, report, stamp, content))
     candidates = [candidate for candidate in candidates if candidate.file.superseded_by not in outside]
     ids = Counter(candidate.header.session_id for candidate in candidates if candidate.header is not None)
     progress.start(sum(candidate.file.size for candidate in candidates if candidate.file.superseded_by is None))
-    reading = _Reading(
-        plan,
-        limits,
-        short_line=observation.short_line if observation is not None else None,
-        closely=closely,
-        make_observer=observation.make_observer if observation is not None else None,
-        replayer=replayer,
-    )
+    reading = _reading(plan, limits, observation, replayer, work, cache, closely=closely)
     chosen = [candidate for candidate in candidates if not _set_aside_superseded(candidate)]
-    items = [_Item(candidate.file, digests or _id_count(candidate, ids) > 1) for candidate in chosen]
-    for candidate, read in zip(
-        chosen, _read_all(items, reading, progress, _processes(items, reading, jobs)), strict=True
-    ):
+    items = [
+        Item(
+            candidate.file,
+            candidate.header,
+            digests or _id_count(candidate, ids) > 1,
+            candidate.stamp,
+            candidate.content,
+        )
+        for candidate in chosen
+    ]
+    for candidate, read in zip(chosen, _read_all(items, reading, progress, jobs), strict=True):
         if isinstance(read, Lost):
             candidate.report.state = "corrupt"
             candidate.report.add(ReadDefect("worker", read.why, lost_bytes=candidate.file.size))
         else:
+            if cache is not None:
+                cache.note(read.source, read.stored, read.fault)
             _take(candidate, read, labels, observation, digests=digests)
+            if take is not None and candidate.row is not None:
+                take(candidate.row, bool(candidate.digests))
     _set_aside_copies(candidates)
     _note_missing_parents(candidates)
     unused = [f"no session matches {rule.origin} ({rule.glob})" for rule in labels.unused()]
@@ -406,7 +392,40 @@ def _id_count(candidate: _Candidate, ids: Counter[str | None]) -> int:
     return ids[session_id] if session_id is not None else 0
 
 
-def _processes(items: Sequence[_Item], reading: _Reading, jobs: int | None) -> int:
+def _reading(
+    plan: ReplayPlan,
+    limits: Limits,
+    observation: Observation | None,
+    replayer: SessionReplayer | None,
+    work: SessionWork | None,
+    cache: Cache | None,
+    *,
+    closely: bool,
+) -> Reading:
+    """Return how every file is read; what a plan with other detectors comes to hangs on code that may change."""
+    short_line = observation.short_line if observation is not None else None
+    answers: Answers[SessionReplay] | None = None
+    if cache is not None and work is not None:
+        answers = work.answers
+    elif cache is not None and observation is None and not plan.detectors:
+        answers = ReplayAnswers(plan)
+    watched = observation is not None and observation.needs_texts
+    return Reading(
+        plan,
+        limits,
+        short_line=short_line,
+        closely=closely,
+        make_observer=observation.make_observer if observation is not None else None,
+        replayer=replayer,
+        work=work,
+        needs_texts=work is None and (plan.keep_messages or bool(plan.detectors) or watched),
+        answers=answers,
+        cache=cache,
+        facts_keys=facts_keys(plan, limits, short_line, work) if cache is not None else (b"", b""),
+    )
+
+
+def _processes(items: Sequence[Item], reading: Reading, jobs: int | None) -> int:
     """Return how many processes read; one where others would cost more than they save, or cannot be told what to do."""
     if jobs is None:
         large = sum(item.file.size for item in items) >= _WORTH_PROCESSES
@@ -417,23 +436,35 @@ def _processes(items: Sequence[_Item], reading: _Reading, jobs: int | None) -> i
 
 
 def _read_all(
-    items: Sequence[_Item], reading: _Reading, progress: Progress, jobs: int
-) -> Iterator[_ReadSession | Lost]:
-    """Read every file, here or in several processes; the results come in the order of the files."""
-    if jobs == 1:
+    items: Sequence[Item], reading: Reading, progress: Progress, jobs: int | None
+) -> Iterator[ReadSession | Lost]:
+    """Read every file, here or in several processes; the results come in the order of the files.
+
+    What an earlier run came to is loaded here, whatever the number of processes, and when its turn comes.
+    """
+    here = [jobs != 1 and reading.is_answered(item) for item in items]
+    others = [item for item, answered in zip(items, here, strict=True) if not answered]
+    processes = _processes(others, reading, jobs)
+    if processes == 1:
         for item in items:
-            try:
-                yield reading(item, progress.advance)
-            except MemoryError:
-                yield Lost("it took more memory than there is")
+            yield _read_here(item, reading, progress)
         return
-    sizes = [item.file.size for item in items]
-    yield from run_files(items, reading, sizes=sizes, jobs=jobs, on_bytes=progress.advance)
+    sizes = [item.file.size for item in others]
+    with closing(run_files(others, reading, sizes=sizes, jobs=processes, on_bytes=progress.advance)) as results:
+        for item, answered in zip(items, here, strict=True):
+            yield _read_here(item, reading, progress) if answered else next(results)
+
+
+def _read_here(item: Item, reading: Reading, progress: Progress) -> ReadSession | Lost:
+    try:
+        return reading(item, progress.advance)
+    except MemoryError:
+        return Lost("it took more memory than there is")
 
 
 def _take(
     candidate: _Candidate,
-    read: _ReadSession,
+    read: ReadSession,
     labels: LabelRules,
     observation: Observation | None,
     *,

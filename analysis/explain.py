@@ -271,7 +271,7 @@ def explain_session(
     others = [ruleset for ruleset in RULESETS.values() if ruleset.name != plan.ruleset.name]
     reader = SessionReader(file, plan.ruleset, source=plan.result_source, limits=limits)
     reader.other_rulesets = tuple(others)
-    facts = [replace(fact, content=()) if isinstance(fact, SettleFact) else fact for fact in reader.facts()]
+    facts = [replace(fact, texts=()) if isinstance(fact, SettleFact) else fact for fact in reader.facts()]
     session = reader.session
     if session is None or not reader.report.used:
         defects = "; ".join(defect.message for defect in reader.report.defects)
@@ -344,11 +344,6 @@ class _Runner:
         self.calls = [fact for fact in facts if isinstance(fact, CallFact)]
         self._others = [ruleset.name for ruleset in others]
 
-    def engaged(self, plan: ReplayPlan) -> bool:
-        """Tell whether the shell-HTTP policy is engaged in the session."""
-        wanted = plan.shell_http == "on" or (plan.shell_http == "auto" and self.session.offers_fetch_file)
-        return wanted and plan.has_shell_http
-
     def until(self, call: CallFact) -> int:
         """Return how many facts there are up to a call's result, or up to the call where it has none."""
         end = 0
@@ -359,7 +354,7 @@ class _Runner:
 
     def replay(self, plan: ReplayPlan, end: int | None = None) -> SessionReplay:
         """Replay the session, or its first facts, under a plan."""
-        run = session_run(replace(plan, shell_http="on" if self.engaged(plan) else "off"))
+        run = session_run(plan, self.session)
         for fact in self._judged(plan.ruleset, self.facts if end is None else self.facts[:end]):
             run.take(fact)
         return run.finish(self.session)
@@ -388,7 +383,10 @@ class _Snapshot:
     def __init__(self, runner: _Runner, target: CallFact) -> None:
         plan = runner.plan
         self.guard = Breaker(
-            plan.engine_settings(), plan.ruleset, shell_http=runner.engaged(plan), machine=plan.machine
+            plan.engine_settings(),
+            plan.ruleset,
+            shell_http=plan.engages_shell_http(runner.session),
+            machine=plan.machine,
         )
         self._measurer = CachedMeasurer(self.guard.measurer)
         self._records: deque[CallFact] = deque(maxlen=self.guard.settings.window)

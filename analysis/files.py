@@ -1,19 +1,32 @@
-"""Files that are whole or not there: written under a temporary name, then renamed."""
+"""Files that are whole or not there: written under a temporary name, then renamed.
+
+An error or an interrupt leaves nothing behind. What a run that was killed outright leaves is hidden, ends in `.part`,
+and is removed by the next run that writes to the same place. A run that is still writing holds a lock on its own, so
+nothing of it is taken for a leftover.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
 
 __all__ = ["OutputError", "atomic_file", "atomic_folder", "refuse_inside"]
 
+try:
+    import fcntl
+except ImportError:
+    fcntl = None
+
 _NAME_BYTES = 4
 """Random bytes in a temporary name."""
+_RANDOM = "[0-9a-f]" * (2 * _NAME_BYTES)
 
 _SESSION_LOG = re.compile(r"session(\.v[0-9]+)?\.jsonl(\.zstd)?")
 
@@ -52,10 +65,13 @@ def atomic_file(path: Path, *, force: bool) -> Generator[BinaryIO]:
     """Give a file to write that appears under its name only when all of it is there.
 
     Raises:
-        OutputError: it exists and `force` is false, it is a folder, or it cannot be written.
+        OutputError: it exists and `force` is false, it is a folder or a device, or it cannot be written.
     """
     if path.is_dir():
         message = f"{path}: is a folder"
+        raise OutputError(message)
+    if path.exists() and not path.is_file():
+        message = f"{path}: is no file; only a file can be replaced by one"
         raise OutputError(message)
     if path.exists() and not force:
         message = f"{path}: exists already; --force replaces it"
@@ -65,9 +81,11 @@ def atomic_file(path: Path, *, force: bool) -> Generator[BinaryIO]:
     try:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("xb") as file:
-                yield file
-            part.replace(path)
+            _remove_leftovers(path.parent, f".{escape(path.name)}.{_RANDOM}.part")
+            with _locked(lambda: part.open("xb").close(), part):
+                with part.open("wb") as file:
+                    yield file
+                part.replace(path)
         except OSError as error:
             raise _told(path, error) from None
     finally:
@@ -101,13 +119,14 @@ def atomic_folder(folder: Path, names: Sequence[str], *, force: bool, replaced: 
     try:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            work.mkdir()
-            yield work
-            if force:
-                for name in (*reversed(names), *replaced):
-                    (folder / name).unlink(missing_ok=True)
-            for name in names:
-                (work / name).replace(folder / name)
+            _remove_leftovers(folder, f".{_RANDOM}.part")
+            with _locked(work.mkdir, work):
+                yield work
+                if force:
+                    for name in (*reversed(names), *replaced):
+                        (folder / name).unlink(missing_ok=True)
+                for name in names:
+                    (work / name).replace(folder / name)
             published = True
         except OSError as error:
             raise _told(folder, error) from None
@@ -116,3 +135,55 @@ def atomic_folder(folder: Path, names: Sequence[str], *, force: bool, replaced: 
         if made and not published:
             with suppress(OSError):
                 folder.rmdir()
+
+
+# -- what killed runs leave ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _locked(make: Callable[[], object], path: Path) -> Generator[None]:
+    """Make a file or folder and hold a lock on it, so that nobody takes it for a leftover."""
+    lock: int | None = None
+    while not path.exists():  # more than once only where it was taken for one before it was locked
+        _let_go(lock)
+        make()
+        lock = _lock(path, wait=True)
+    try:
+        yield
+    finally:
+        _let_go(lock)
+
+
+def _lock(path: Path, *, wait: bool) -> int | None:
+    """Lock a file or folder until what is returned is let go; None where somebody else has, or it cannot be done."""
+    if fcntl is None:
+        return None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _let_go(lock: int | None) -> None:
+    if lock is not None:
+        os.close(lock)
+
+
+def _remove_leftovers(folder: Path, pattern: str) -> None:
+    """Remove what runs that were killed left in a folder; what cannot be removed does no harm."""
+    for path in folder.glob(pattern):
+        lock = _lock(path, wait=False)
+        if lock is None:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+        _let_go(lock)

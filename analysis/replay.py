@@ -5,29 +5,30 @@ Open loop: the recorded run goes on unchanged after a call the guard would have 
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Literal, Protocol
 
 from analysis.detect import DetectorReplay, DetectorRun, DetectorSpec
 from analysis.sessions.facts import CallFact, Fact, MessageFact, ResultSource, SessionFacts, SettleFact, TurnFact
-from analysis.sessions.outcomes import Outcome, OutcomeKind
-from analysis.sessions.session import SessionReader
+from analysis.sessions.outcomes import OutcomeKind
+from analysis.sessions.report import ReadDefect, ReadReport
 from breaker.engine import Breaker, Decision, measure_rank
 from breaker.failure import Failure
-from breaker.measures import KINDS, MeasuredCall, Measurer, is_shell_tool, kind_of, shell_command
+from breaker.measures import MeasuredCall, Measurer, kind_of
 from breaker.messages import Messages
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
 from breaker.settings import Settings
-from breaker.shellhttp import LOOPBACK, ShellHttpPolicy
+from breaker.shellhttp import LOOPBACK
 
 __all__ = [
     "POLICIES",
     "SHELL_HTTP_MODES",
     "STAGES",
     "CachedMeasurer",
+    "FactsReader",
     "FailureKey",
     "FirstTrip",
     "MeasureCount",
@@ -63,6 +64,7 @@ _TRACKS: dict[StageName, str] = {
     "fail-gate": "failure",
     "shell-http": "shell-http",
 }
+_NO_COUNTS: Mapping[str, int] = {}
 _WITHHOLDING = frozenset({"ask-declined", "deny", "deny-shell-http"})
 _MILLISECONDS = 1000
 _CALLS_REMEMBERED = 1024
@@ -97,6 +99,11 @@ class ReplayPlan:
     def has_shell_http(self) -> bool:
         """Tell whether the ruleset and the settings know a shell-HTTP policy at all."""
         return self.ruleset.shell_http is not None and self.settings.block_shell_http is True
+
+    def engages_shell_http(self, session: SessionFacts) -> bool:
+        """Tell whether that policy is engaged in a session that has been read to its end."""
+        wanted = self.shell_http == "on" or (self.shell_http == "auto" and session.offers_fetch_file)
+        return wanted and self.has_shell_http
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +223,7 @@ def _margin(threshold: float | None, reached: int) -> float | None:
 
 
 class RunObserver(Protocol):
-    """Sees one session's replay as it happens.
-
-    A run that is followed two ways is copied with its observer (`copy.deepcopy`); only one of the two is kept.
-    """
+    """Sees one session's replay as it happens. A session that must be replayed once more gets another observer."""
 
     def on_turn(self, fact: TurnFact, *, clears_streaks: bool) -> None:
         """See the guard's state cleared; the record's own streaks end here too where `clears_streaks`."""
@@ -270,15 +274,70 @@ class _OpenTrip:
     tokens: int
 
 
-class SessionRun:
-    """Takes one session's facts in order and keeps what the replay saw. Use one per session."""
+class _RecordedStreaks:
+    """The failure streaks of the record itself, as if nothing were ever withheld."""
 
-    def __init__(self, plan: ReplayPlan, *, shell_http: bool, observer: RunObserver | None = None) -> None:
+    def __init__(self, plan: ReplayPlan) -> None:
+        self._settings = plan.settings
+        self._everything = plan.result_source == "log"
+        self._streaks: dict[str, int] = {}
+
+    def clear(self) -> None:
+        """End every streak, as at a human message; published measurements end none there."""
+        if not self._everything:
+            self._streaks.clear()
+
+    def take(self, measured: MeasuredCall, *, failed: bool) -> Mapping[str, int]:
+        """Take a result; return the streaks above 0 of the call's measures, in measure order.
+
+        Every enabled measure has one; published measurements count every measure.
+        """
+        streaks = self._streaks
+        if self._everything:
+            counted = measured.measures
+        elif failed or streaks:
+            counted = [measure for measure, _ in measured.enabled(self._settings).capped]
+        else:
+            counted = ()
+        if failed:
+            grown: dict[str, int] = {}
+            for measure in counted:
+                grown[measure] = streaks[measure] = streaks.get(measure, 0) + 1
+            return grown
+        for measure in counted:
+            streaks.pop(measure, None)
+        return _NO_COUNTS
+
+
+class SessionRun:
+    """Takes one session's facts in order and keeps what the replay saw. Use one per session.
+
+    Args:
+        plan: settings, ruleset, policy.
+        shell_http: the shell-HTTP policy is engaged.
+        observer: sees what happens.
+        offered: where it is not yet known whether the session is offered the tool that replaces shell HTTP: tells
+            whether it has been so far. The policy is asked until it first refuses a call, and up to there both ways
+            the session can go are one; from there on it stays engaged only where the tool has been offered by then.
+    """
+
+    def __init__(
+        self,
+        plan: ReplayPlan,
+        *,
+        shell_http: bool,
+        observer: RunObserver | None = None,
+        offered: Callable[[], bool] | None = None,
+    ) -> None:
         self.replay = SessionReplay(shell_http=shell_http)
+        self.facts_taken = 0
         self._plan = plan
         self._observer = observer
+        self._offered = offered if shell_http else None
+        self._awaits_refusal = self._offered is not None
+        self._disengaged = False
         self._guard = Breaker(plan.engine_settings(), plan.ruleset, shell_http=shell_http, machine=plan.machine)
-        self._census = Breaker(_census_settings(plan), plan.ruleset)
+        self._recorded = _RecordedStreaks(plan)
         self._messages = Messages(self._guard.settings, plan.ruleset) if plan.keep_messages else None
         self._everything = plan.result_source == "log"
         self._measurer = CachedMeasurer(self._guard.measurer)
@@ -286,11 +345,10 @@ class SessionRun:
         self._trips: dict[StageName, _OpenTrip] = {}
         self._tokens = 0
         self._tokens_known = False
-        self._position = 0
 
     def take(self, fact: Fact) -> None:
         """Take one fact."""
-        self._position += 1
+        self.facts_taken += 1
         match fact:
             case CallFact():
                 self._call(fact)
@@ -298,8 +356,7 @@ class SessionRun:
                 self._settle(fact)
             case TurnFact():
                 self._guard.turn()
-                if not self._everything:
-                    self._census.turn()
+                self._recorded.clear()
                 if self._observer is not None:
                     self._observer.on_turn(fact, clears_streaks=not self._everything)
             case MessageFact():
@@ -314,6 +371,8 @@ class SessionRun:
     def finish(self, session: SessionFacts) -> SessionReplay:
         """Close the session: totals, and what remained after each first trip."""
         replay = self.replay
+        if self._offered is not None:
+            replay.shell_http = session.offers_fetch_file
         replay.turns = session.turns
         replay.calls = session.calls
         replay.not_started = session.not_started
@@ -333,21 +392,10 @@ class SessionRun:
             replay.observer = self._observer
         return replay
 
-    def fork(self) -> SessionRun:
-        """Return a run that has seen the same and goes on with the shell-HTTP policy engaged."""
-        shared = (self._plan, self._measurer, self._guard.settings, self._guard.ruleset, self._guard.measurer)
-        twin = copy.deepcopy(self, {id(one): one for one in shared})
-        twin.engage_shell_http()
-        return twin
-
-    def engage_shell_http(self) -> None:
-        """Engage the shell-HTTP policy from here on."""
-        self.replay.shell_http = True
-        self._guard.engage_shell_http(self._plan.machine)
-
-    def tracks(self, name: str) -> bool:
-        """Tell whether the guard looks at a tool."""
-        return self._guard.measurer.is_tracked(name)
+    @property
+    def missed_an_offer(self) -> bool:
+        """Tell whether the run went on without the shell-HTTP policy, and its tool has been offered since."""
+        return self._disengaged and self._offered is not None and self._offered()
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -376,6 +424,8 @@ class SessionRun:
             self._in_flight[fact.seq] = (measured, decision)
 
     def _decide(self, fact: CallFact, measured: MeasuredCall) -> Decision:
+        if self._awaits_refusal:
+            self._await_refusal(measured)
         counts = self._look_at_counts(measured)
         decision, asked = decide(self._guard, measured, self._plan.policy)
         self.replay.asks += asked
@@ -388,19 +438,24 @@ class SessionRun:
         return decision
 
     def _look_at_counts(self, measured: MeasuredCall) -> Mapping[str, int]:
-        """Follow the gate's margin and the peak; return the counts where somebody watches."""
+        """Follow the gate's margin and the peak; return the counts."""
         replay = self.replay
-        counts: dict[str, int] = {}
-        best: MeasureCount | None = None
+        counts = self._guard.next_counts(measured)
+        margin = replay.gate_margin
         for measure, cap in self._guard.enabled(measured):
-            count = self._guard.next_count(measure)
-            if self._observer is not None:
-                counts[measure] = count
-            if replay.gate_margin is None or cap - count < replay.gate_margin:
-                replay.gate_margin = cap - count
-            best = _better(best, measure, count)
-        replay.peak = _higher(replay.peak, best)
+            left = cap - counts[measure]
+            if margin is None or left < margin:
+                margin = left
+        replay.gate_margin = margin
+        replay.peak = _higher(replay.peak, counts)
         return counts
+
+    def _await_refusal(self, measured: MeasuredCall) -> None:
+        if self._guard.refuses_shell_http(measured):
+            self._awaits_refusal = False
+            if self._offered is None or not self._offered():
+                self._guard.disengage_shell_http()
+                self._disengaged = True
 
     def _note_decision(self, fact: CallFact, decision: Decision) -> None:
         stage = stage_of(decision)
@@ -451,7 +506,8 @@ class SessionRun:
             return
         measured, decision = in_flight
         outcome = fact.outcome
-        streaks = self._take_census(measured, outcome)
+        streaks = self._recorded.take(measured, failed=outcome.failure is not None)
+        self.replay.longest_streak = _higher(self.replay.longest_streak, streaks)
         if self._observer is not None:
             self._observer.on_settle(settle, measured, streaks)
         if decision is not None and decision.withheld:
@@ -472,17 +528,6 @@ class SessionRun:
                 failure=advisory.failure,
                 message=self._messages.advisory(advisory) if self._messages else None,
             )
-
-    def _take_census(self, measured: MeasuredCall, outcome: Outcome) -> Mapping[str, int]:
-        """Follow the corpus' own failure streaks, as if nothing were ever withheld, and return those of the call."""
-        counted = replace(measured, tracked=True) if self._everything else measured
-        self._census.settle(counted, outcome.failure)
-        best: MeasureCount | None = None
-        streaks = self._census.streaks(counted)
-        for measure, streak in streaks.items():
-            best = _better(best, measure, streak)
-        self.replay.longest_streak = _higher(self.replay.longest_streak, best)
-        return streaks
 
     def _note(
         self,
@@ -518,7 +563,7 @@ class SessionRun:
                 failure=failure,
                 message=message,
                 false_rejection=fact.outcome.kind == "ok" and decision in _WITHHOLDING,
-                position=self._position,
+                position=self.facts_taken,
             )
             if self._plan.keep_events:
                 replay.events.append(event)
@@ -530,26 +575,16 @@ def _seconds(start: float | None, end: float | None) -> float | None:
     return None if start is None or end is None else max(end - start, 0) / _MILLISECONDS
 
 
-def _better(best: MeasureCount | None, measure: str, count: int) -> MeasureCount:
-    """Return the higher of two measures of one call; of equal ones the lower rank, then the first."""
-    if best is None or count > best.count:
-        return MeasureCount(measure, count)
-    if count == best.count and measure_rank(measure) < measure_rank(best.measure):
-        return MeasureCount(measure, count)
-    return best
+def _higher(so_far: MeasureCount | None, counts: Mapping[str, int]) -> MeasureCount | None:
+    """Return the highest of what was so far and the counts of one call.
 
-
-def _higher(so_far: MeasureCount | None, new: MeasureCount | None) -> MeasureCount | None:
-    """Return the higher of two, the earlier one where they are equal."""
-    if so_far is None or new is None:
-        return new if so_far is None else so_far
-    return new if new.count > so_far.count else so_far
-
-
-def _census_settings(plan: ReplayPlan) -> Settings:
-    """Return the settings the record's own streaks are counted under; published measurements count every measure."""
-    limits = dict.fromkeys(KINDS, 2.0) if plan.result_source == "log" else plan.settings.limits
-    return replace(plan.settings, limits=limits, fail_warn_at=None)
+    The earlier one where calls are equal; within a call the lowest rank, then the first.
+    """
+    highest = max(counts.values(), default=0)
+    if highest <= (0 if so_far is None else so_far.count):
+        return so_far
+    best = min((measure for measure, count in counts.items() if count == highest), key=measure_rank)
+    return MeasureCount(best, highest)
 
 
 def decide(guard: Breaker, measured: MeasuredCall, policy: Policy) -> tuple[Decision, bool]:
@@ -593,54 +628,53 @@ class CachedMeasurer:
         return measured
 
 
-class _AutoRun:
-    """A session of which it is not yet known whether it was offered the tool that replaces shell HTTP.
-
-    The two ways it can go are one until the policy first refuses a call; from there on both are followed.
-    """
-
-    def __init__(self, plan: ReplayPlan, observer: RunObserver | None) -> None:
-        self._plan = plan
-        self._policy = ShellHttpPolicy(plan.settings, plan.ruleset, plan.machine)
-        self._off = SessionRun(plan, shell_http=False, observer=observer)
-        self._on: SessionRun | None = None
-
-    def take(self, fact: Fact) -> None:
-        """Take one fact."""
-        if self._on is None and isinstance(fact, CallFact) and self._refuses(fact):
-            self._on = self._off.fork()
-        self._off.take(fact)
-        if self._on is not None:
-            self._on.take(fact)
-
-    def finish(self, session: SessionFacts) -> SessionReplay:
-        """Close the session on the way it went."""
-        if not session.offers_fetch_file:
-            return self._off.finish(session)
-        replay = (self._off if self._on is None else self._on).finish(session)
-        replay.shell_http = True
-        return replay
-
-    def _refuses(self, fact: CallFact) -> bool:
-        if not fact.outcome.commits or not is_shell_tool(fact.call.name):
-            return False
-        command = shell_command(fact.call)
-        return self._off.tracks(fact.call.name) and self._policy.refuses(command)
+def session_run(plan: ReplayPlan, session: SessionFacts, observer: RunObserver | None = None) -> SessionRun:
+    """Return what takes the facts of a session that has been read to its end; an observer sees what it does."""
+    return SessionRun(plan, shell_http=plan.engages_shell_http(session), observer=observer)
 
 
-def session_run(plan: ReplayPlan, observer: RunObserver | None = None) -> SessionRun | _AutoRun:
-    """Return what takes one session's facts under a plan; an observer sees what it does."""
-    if plan.shell_http == "auto" and plan.has_shell_http:
-        return _AutoRun(plan, observer)
-    engaged = plan.shell_http == "on" and plan.has_shell_http
-    return SessionRun(plan, shell_http=engaged, observer=observer)
+class FactsReader(Protocol):
+    """Reads one session: iterate `facts()` to its end, then look at `session` and `report`."""
+
+    @property
+    def session(self) -> SessionFacts | None:
+        """What is known of the session so far; None where there is none."""
+        ...
+
+    @property
+    def report(self) -> ReadReport:
+        """How the reading went."""
+        ...
+
+    def facts(self) -> Iterator[Fact]:
+        """Give out the facts in order."""
+        ...
+
+    def again(self) -> FactsReader:
+        """Return a reader of the same session that has read nothing yet."""
+        ...
 
 
 def replay_session(
-    reader: SessionReader, plan: ReplayPlan, observer: RunObserver | None = None
+    reader: FactsReader, plan: ReplayPlan, make_observer: Callable[[], RunObserver] | None = None
 ) -> SessionReplay | None:
-    """Read one session file and replay it; None where nothing in it could be used (the reader's report says why)."""
-    run = session_run(plan, observer)
+    """Read one session and replay it; None where nothing in it could be used (the reader's report says why).
+
+    Args:
+        reader: a reader that has read nothing yet.
+        plan: how it is replayed.
+        make_observer: makes what watches the replay.
+    """
+
+    def offered() -> bool:
+        return reader.session is not None and reader.session.offers_fetch_file
+
+    run = SessionRun(
+        plan,
+        shell_http=plan.shell_http != "off" and plan.has_shell_http,
+        observer=make_observer() if make_observer is not None else None,
+        offered=offered if plan.shell_http == "auto" else None,
+    )
     beside = None
     if plan.detectors:
         kept = {"keep_events": plan.keep_events, "keep_messages": plan.keep_messages}
@@ -649,9 +683,35 @@ def replay_session(
         run.take(fact)
         if beside is not None:
             beside.take(fact)
-    if reader.session is None or not reader.report.used:
+    session = reader.session
+    if session is None or not reader.report.used:
         return None
-    replay = run.finish(reader.session)
+    if run.missed_an_offer:
+        run = _second_run(reader, plan, run.facts_taken, make_observer)
+        if run is None:
+            return None
+    replay = run.finish(session)
     if beside is not None:
         replay.detectors = beside.finish()
     return replay
+
+
+def _second_run(
+    reader: FactsReader, plan: ReplayPlan, facts: int, make_observer: Callable[[], RunObserver] | None
+) -> SessionRun | None:
+    """Read a session once more, the shell-HTTP policy engaged from its begin; None where its file no longer has it all.
+
+    Its tool was offered only after the policy would first have refused a call: too rare to follow both ways always.
+    """
+    run = SessionRun(
+        plan,
+        shell_http=True,
+        observer=make_observer() if make_observer is not None else None,
+    )
+    for fact in islice(reader.again().facts(), facts):
+        run.take(fact)
+    if run.facts_taken == facts:
+        return run
+    reader.report.state = "corrupt"
+    reader.report.add(ReadDefect("unreadable", "the file changed while it was read", lost_bytes=reader.report.size))
+    return None

@@ -15,32 +15,36 @@ if not decision.withheld:
 
 from __future__ import annotations
 
-from breaker.engine import (
-    Advisory,
-    Ask,
-    Breaker,
-    Decision,
-    FailureAdvisory,
-    Hit,
-    Settlement,
-    measure_rank,
-)
-from breaker.failure import Classification, Failure, classify, describe
-from breaker.measures import Call, MeasuredCall, Measurer, is_shell_tool, is_url_tool, kind_of
-from breaker.messages import Messages, Notice
-from breaker.rulesets import (
-    DEFAULT_RULESET,
-    RULESETS,
-    Ruleset,
-    ShellHttpRules,
-    UnknownRulesetError,
-    differences,
-    predecessor,
-    ruleset_named,
-)
-from breaker.settings import Settings, SettingsError
-from breaker.shellhttp import LOOPBACK, Candidate, ShellHttpPolicy, Verdict, this_machine
-from breaker.version import __version__
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from breaker.engine import (
+        Advisory,
+        Ask,
+        Breaker,
+        Decision,
+        FailureAdvisory,
+        Hit,
+        Settlement,
+        measure_rank,
+    )
+    from breaker.failure import Classification, Failure, classify, describe
+    from breaker.measures import Call, MeasuredCall, Measurer, is_shell_tool, is_url_tool, kind_of
+    from breaker.messages import Messages, Notice
+    from breaker.rulesets import (
+        DEFAULT_RULESET,
+        RULESETS,
+        Ruleset,
+        ShellHttpRules,
+        UnknownRulesetError,
+        differences,
+        predecessor,
+        ruleset_named,
+    )
+    from breaker.settings import Settings, SettingsError
+    from breaker.shellhttp import LOOPBACK, Candidate, ShellHttpPolicy, Verdict, this_machine
+    from breaker.version import __version__
 
 __all__ = [
     "DEFAULT_RULESET",
@@ -80,3 +84,41 @@ __all__ = [
     "ruleset_named",
     "this_machine",
 ]
+
+_HOMES = {
+    "breaker.engine": (
+        "Advisory",
+        "Ask",
+        "Breaker",
+        "Decision",
+        "FailureAdvisory",
+        "Hit",
+        "Settlement",
+        "measure_rank",
+    ),
+    "breaker.failure": ("Classification", "Failure", "classify", "describe"),
+    "breaker.measures": ("Call", "MeasuredCall", "Measurer", "is_shell_tool", "is_url_tool", "kind_of"),
+    "breaker.messages": ("Messages", "Notice"),
+    "breaker.rulesets": (
+        "DEFAULT_RULESET",
+        "RULESETS",
+        "Ruleset",
+        "ShellHttpRules",
+        "UnknownRulesetError",
+        "differences",
+        "predecessor",
+        "ruleset_named",
+    ),
+    "breaker.settings": ("Settings", "SettingsError"),
+    "breaker.shellhttp": ("LOOPBACK", "Candidate", "ShellHttpPolicy", "Verdict", "this_machine"),
+    "breaker.version": ("__version__",),
+}
+"""Where each name lives. It is imported when the name is first used, so that a host loads what it runs."""
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)

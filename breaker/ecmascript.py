@@ -252,6 +252,17 @@ def _scalar(value: object) -> str | None:
     return None
 
 
+def _flat_json(mapping: dict[str, object]) -> str | None:
+    """Write an object that holds no list and no object, as most arguments do not; None for any other."""
+    pieces: list[str] = []
+    for key in _sorted_keys(mapping):
+        scalar = _scalar(mapping[key])
+        if scalar is None:
+            return None
+        pieces.append(f"{_quoted(key)}:{scalar}")
+    return f"{{{','.join(pieces)}}}"
+
+
 def canonical_json(value: object) -> str:
     """Write a value as compact JSON with object keys sorted at every depth, as the released guard does.
 
@@ -261,6 +272,10 @@ def canonical_json(value: object) -> str:
     Raises:
         TypeError: a value JSON has no word for.
     """
+    if isinstance(value, dict):
+        flat = _flat_json(cast("dict[str, object]", value))
+        if flat is not None:
+            return flat
     pieces: list[str] = []
     pending: list[object] = [value]
     path: list[object] = []

@@ -13,16 +13,19 @@ Pure and synchronous; a call costs the number of its measures, not of the window
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from breaker.ecmascript import units_prefix
 from breaker.failure import Classification, Failure, classify
-from breaker.measures import Call, MeasuredCall, Measurer, is_shell_tool, kind_of, shell_command
+from breaker.measures import Call, MeasuredCall, Measurer, is_shell_tool, measure_rank, shell_command
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
 from breaker.settings import Settings
-from breaker.shellhttp import LOOPBACK, ShellHttpPolicy
+from breaker.shellhttp import LOOPBACK
 from breaker.window import AgentState
+
+if TYPE_CHECKING:
+    from breaker.shellhttp import ShellHttpPolicy
 
 __all__ = [
     "Advisory",
@@ -40,13 +43,6 @@ __all__ = [
 Track = Literal["occurrence", "failure"]
 Stage = Literal["warn", "summarize", "gate", "fail-warn", "fail-gate", "shell-http"]
 Action = Literal["allow", "ask-approved", "ask-declined", "deny", "deny-shell-http", "observed"]
-
-_RANKS = {kind: rank for rank, kind in enumerate(("host", "net", "site", "sink", "cmd", "exact"))}
-
-
-def measure_rank(measure: str) -> int:
-    """Return a measure's rank in tie-breaks: host, net, site, sink, cmd, exact, then every other kind; lower wins."""
-    return _RANKS.get(kind_of(measure), len(_RANKS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +67,7 @@ class Advisory:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class FailureAdvisory:
+class FailureAdvisory(NamedTuple):
     """The message on the failure track that one settled call earns."""
 
     measure: str
@@ -80,16 +75,14 @@ class FailureAdvisory:
     failure: Failure
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """A question for the operator: may this call run although these measures hit?"""
 
     hits: tuple[Hit, ...]
     blocking: tuple[Hit, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What the guard answers to one call."""
 
     action: Action
@@ -119,7 +112,7 @@ class Settlement:
     """For every length a streak grew to, the measure that a failure advisory at that length would name."""
 
 
-_UNTRACKED = Decision(action="allow")
+_ALLOWED = Decision(action="allow")
 _SHELL_HTTP_REFUSED = Decision(action="deny-shell-http", shell_http=True)
 _NOTHING_SETTLED = Settlement(failure=None, advisory=None)
 
@@ -146,8 +139,6 @@ class Breaker:
         self.settings = Settings.from_config({}, ruleset) if settings is None else settings
         self.ruleset = ruleset
         self.measurer = Measurer(self.settings, ruleset)
-        self._looked_at: MeasuredCall | None = None
-        self._enabled: tuple[tuple[str, float], ...] = ()
         self._state = AgentState(self.settings.window)
         self._shell_http: ShellHttpPolicy | None = None
         if shell_http:
@@ -156,7 +147,13 @@ class Breaker:
     def engage_shell_http(self, machine: frozenset[str] = LOOPBACK) -> None:
         """Engage the shell-HTTP policy, as when its replacement tool appears; without one in the ruleset, nothing."""
         if self.ruleset.shell_http is not None and self.settings.block_shell_http is True:
+            from breaker.shellhttp import ShellHttpPolicy
+
             self._shell_http = ShellHttpPolicy(self.settings, self.ruleset, machine)
+
+    def disengage_shell_http(self) -> None:
+        """Disengage the shell-HTTP policy, as when its replacement tool is not there."""
+        self._shell_http = None
 
     # -- the steps of a call -------------------------------------------------------------------------------------
 
@@ -195,12 +192,12 @@ class Breaker:
         lost: its measures are refused and recorded as if the operator had declined.
         """
         if not call.tracked:
-            return _UNTRACKED
+            return _ALLOWED
         if self.refuses_shell_http(call):
             if approved is None:
                 return _SHELL_HTTP_REFUSED
             self.decline(call, approved)
-            return replace(_SHELL_HTTP_REFUSED, hits=approved.hits, blocking=approved.blocking)
+            return _SHELL_HTTP_REFUSED._replace(hits=approved.hits, blocking=approved.blocking)
         if approved is not None:
             self._state.exempt.update(hit.measure for hit in approved.blocking)
         hits = self._hits(call)
@@ -213,12 +210,14 @@ class Breaker:
         self._commit(call, ())
         if approved is not None:
             return Decision(action="ask-approved", hits=hits, blocking=approved.blocking, advisory=advisory)
+        if not hits and advisory is None:
+            return _ALLOWED
         return Decision(action="allow", hits=hits, advisory=advisory)
 
     def observe(self, call: MeasuredCall) -> Decision:
         """Say what the guard would have stopped, and record the call as if it had let it pass."""
         if not call.tracked:
-            return _UNTRACKED
+            return _ALLOWED
         hits = self._hits(call)
         blocking = self._blocking(hits)
         advisory = self._advisory(call)
@@ -238,21 +237,19 @@ class Breaker:
         if not call.tracked:
             return _NOTHING_SETTLED
         state = self._state
-        reached: dict[int, str] = {}
-        for measure, _ in self.enabled(call):
-            if measure in state.exempt:
-                continue
-            if failure is None:
-                state.succeed(measure)
-            else:
-                streak = state.fail(measure, failure)
-                if streak not in reached or measure_rank(measure) < measure_rank(reached[streak]):
-                    reached[streak] = measure
         if text:
             state.last_result = units_prefix(text, self.settings.result_preview_chars)
+        if failure is None:
+            if state.streaks:
+                self._end_streaks(call)
+            return _NOTHING_SETTLED
+        reached: dict[int, str] = {}
+        for measure in call.enabled(self.settings).ranked:
+            if measure not in state.exempt:
+                reached.setdefault(state.fail(measure, failure), measure)
         advisory = None
         threshold = self.settings.fail_warn_at
-        if failure is not None and threshold in reached:
+        if threshold in reached:
             advisory = FailureAdvisory(measure=reached[threshold], streak=threshold, failure=failure)
         return Settlement(failure=failure, advisory=advisory, reached=reached)
 
@@ -293,6 +290,11 @@ class Breaker:
         """Return the count the next call with this measure reaches."""
         return self._state.next_count(measure)
 
+    def next_counts(self, call: MeasuredCall) -> dict[str, int]:
+        """Return the counts a call reaches for its enabled measures, in measure order."""
+        counts = self._state.counts
+        return {measure: counts.get(measure, 0) + 1 for measure, _ in call.enabled(self.settings).capped}
+
     def streak(self, measure: str) -> int:
         """Return the measure's current streak of consecutive failures."""
         return self._state.streaks.get(measure, 0)
@@ -315,11 +317,10 @@ class Breaker:
         Of several at one count it is the one of lowest rank, the first of equal ones. So one run tells what every
         value of `warnAt` and `summarizeAt` would say: nothing else about a call depends on them.
         """
+        counts = self._state.counts
         named: dict[int, str] = {}
-        for measure, _ in self.enabled(call):
-            count = self._state.next_count(measure)
-            if count not in named or measure_rank(measure) < measure_rank(named[count]):
-                named[count] = measure
+        for measure in call.enabled(self.settings).ranked:
+            named.setdefault(counts.get(measure, 0) + 1, measure)
         return named
 
     def cap(self, measure: str) -> float | None:
@@ -328,27 +329,28 @@ class Breaker:
 
     def enabled(self, call: MeasuredCall) -> tuple[tuple[str, float], ...]:
         """Return the enabled measures of a call with their caps, in measure order."""
-        if call is not self._looked_at:
-            capped = ((measure, self.cap(measure)) for measure in call.measures)
-            self._enabled = tuple((measure, cap) for measure, cap in capped if cap is not None)
-            self._looked_at = call
-        return self._enabled
+        return call.enabled(self.settings).capped
 
     # -- the rules -----------------------------------------------------------------------------------------------
 
     def _hits(self, call: MeasuredCall) -> tuple[Hit, ...]:
-        state = self._state
+        counts, streaks = self._state.counts, self._state.streaks
         limit = self.settings.fail_limit
         failures: list[Hit] = []
         repeats: list[Hit] = []
-        for measure, cap in self.enabled(call):
-            streak = state.streaks.get(measure, 0)
-            if limit is not None and streak >= limit:
-                failures.append(Hit(measure, streak, limit, "failure", state.streak_failures[measure]))
-            count = state.next_count(measure)
+        for measure, cap in call.enabled(self.settings).capped:
+            if limit is not None and measure in streaks and streaks[measure] >= limit:
+                failures.append(Hit(measure, streaks[measure], limit, "failure", self._state.streak_failures[measure]))
+            count = counts.get(measure, 0) + 1
             if count >= cap:
                 repeats.append(Hit(measure, count, cap, "occurrence"))
         return (*failures, *repeats)
+
+    def _end_streaks(self, call: MeasuredCall) -> None:
+        state = self._state
+        for measure, _ in call.enabled(self.settings).capped:
+            if measure in state.streaks and measure not in state.exempt:
+                state.succeed(measure)
 
     def _blocking(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
         exempt = self._state.exempt
@@ -359,10 +361,13 @@ class Breaker:
 
     def _advisory(self, call: MeasuredCall) -> Advisory | None:
         """Choose the message of an allowed call: the higher stage first; within one, the lower rank, then the first."""
-        named = self.named_at_counts(call)
+        counts = self._state.counts
         summarize_at, warn_at = self.settings.summarize_at, self.settings.warn_at
-        if summarize_at in named:
-            return Advisory(stage="summarize", measure=named[summarize_at], count=summarize_at)
-        if warn_at in named:
-            return Advisory(stage="warn", measure=named[warn_at], count=warn_at)
-        return None
+        warned: Advisory | None = None
+        for measure in call.enabled(self.settings).ranked:
+            count = counts.get(measure, 0) + 1
+            if count == summarize_at:
+                return Advisory(stage="summarize", measure=measure, count=count)
+            if count == warn_at and warned is None:
+                warned = Advisory(stage="warn", measure=measure, count=count)
+        return warned

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from breaker.ecmascript import LINE_TERMINATORS, WHITESPACE, is_number, number_text, string_text, trim
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
@@ -47,8 +46,7 @@ _CLUSTER_ENDING_IN_W = re.compile(r"-[A-Za-z0-9#:]*w\Z")
 _WRITE_OUT_LONG = "--write-out"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """Why a call counts as failed."""
 
     reason: str
@@ -57,8 +55,7 @@ class Failure:
     evidence: str = "structured"
 
 
-@dataclass(frozen=True, slots=True)
-class Classification:
+class Classification(NamedTuple):
     """The classifier's answer with the rule that gave it."""
 
     failure: Failure | None
@@ -182,21 +179,23 @@ def classify_text(text: str, *, command: str, ruleset: Ruleset) -> Classificatio
 
     Linear in the text.
     """
-    # A plain search for the opening words first: nearly no text holds them, and it is far quicker than a pattern.
-    found = _EXIT_CODE.search(text) if "[exit code: " in text else None
+    # A plain search for the opening words first: nearly no text holds them, and it is far quicker than a pattern. Their
+    # first character alone is found ten times as fast again.
+    bracket = "[" in text
+    found = _EXIT_CODE.search(text) if bracket and "[exit code: " in text else None
     if found and found[1].strip("-0"):
         return _from_text("exit", found[1], "T1 exit code", found[0])
-    found = _HTTP_STATUS.search(text) if "(HTTP " in text else None
+    found = _HTTP_STATUS.search(text) if "(" in text and "(HTTP " in text else None
     if found and int(found[1]) >= _FIRST_ERROR_STATUS:
         return _from_text("http", found[1], "T2 HTTP status", found[0])
-    found = _TIMED_OUT.search(text) if "[timed out after " in text else None
+    found = _TIMED_OUT.search(text) if bracket and "[timed out after " in text else None
     if found:
         return _from_text("timeout", f"{found[1]}ms", "T3 timed out", found[0])
-    found = _KILLED.search(text) if "[killed by signal: " in text else None
+    found = _KILLED.search(text) if bracket and "[killed by signal: " in text else None
     end = text.find("]", found.end()) if found else -1
     if found and end >= 0:
         return _from_text("signal", text[found.end() : end], "T4 signal", text[found.start() : end + 1])
-    if _SANDBOX_DENIED in text:
+    if bracket and _SANDBOX_DENIED in text:
         return _from_text("sandbox", "", "T5 sandbox", _SANDBOX_DENIED)
     if ruleset.text_rules_for_exceptions:
         raised = _classify_exceptions(text)
@@ -210,8 +209,9 @@ def classify_text(text: str, *, command: str, ruleset: Ruleset) -> Classificatio
 
 
 def _classify_exceptions(text: str) -> Classification | None:
-    names_exception = "Error: " in text or "Exception: " in text
-    if _TRACEBACK in text:
+    colon = ":" in text
+    names_exception = colon and ("Error: " in text or "Exception: " in text)
+    if "(" in text and _TRACEBACK in text:
         last = None
         for found in _RAISED.finditer(text) if names_exception else ():
             last = found
@@ -221,10 +221,10 @@ def _classify_exceptions(text: str) -> Classification | None:
         found = _RAISED.search(text)
         if found:
             return _from_text("exception", found[2], "T7 exception line", found[1].rstrip())
-    found = _HTTP_ERROR.search(text) if "HTTP Error " in text else None
+    found = _HTTP_ERROR.search(text) if "H" in text and "HTTP Error " in text else None
     if found:
         return _from_text("http", found[1], "T8 HTTP Error", found[0])
-    found = _CURL_CODE.search(text) if "curl: (" in text else None
+    found = _CURL_CODE.search(text) if colon and "curl: (" in text else None
     if found:
         return _from_text("curl", found[1], "T9 curl", found[0])
     return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from typing import cast
+from typing import NamedTuple, cast
 
 from breaker.ecmascript import LINE_TERMINATORS, canonical_json
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
@@ -18,11 +17,13 @@ __all__ = [
     "KINDS",
     "SHELL_TOOLS",
     "Call",
+    "Enabled",
     "MeasuredCall",
     "Measurer",
     "is_shell_tool",
     "is_url_tool",
     "kind_of",
+    "measure_rank",
     "name_matcher",
     "nearest_kind",
     "shell_command",
@@ -35,13 +36,14 @@ KINDS = ("exact", "cmd", "net", "host", "site", "sink", "family", "verb")
 SHELL_TOOLS = frozenset({"bash", "pwsh", "shell"})
 """The tools whose argument `command` is read as a shell command; names are case-sensitive."""
 
+_RANKS = {kind: rank for rank, kind in enumerate(("host", "net", "site", "sink", "cmd", "exact"))}
+
 _URL_TOOL = re.compile("fetch|search|browse|web_", re.IGNORECASE | re.ASCII)
 _FETCH_VERBS = frozenset({"curl", "wget", "http", "httpie"})
 _FETCH_FAMILY = "family:http-fetch"
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One tool call as a host offers it."""
 
     name: str
@@ -61,6 +63,15 @@ class Call:
         return cls(name=name if isinstance(name, str) else "", arguments={} if arguments is None else arguments)
 
 
+class Enabled(NamedTuple):
+    """The enabled measures of one call: the ones that have a cap."""
+
+    capped: tuple[tuple[str, float], ...]
+    """Each with its cap, in measure order."""
+    ranked: tuple[str, ...]
+    """The same by rank, in measure order among equal ones: of several at one count the first here is named."""
+
+
 @dataclass(frozen=True, slots=True)
 class MeasuredCall:
     """A call as the engine sees it: its name and its measures, in the order that breaks ties."""
@@ -72,6 +83,20 @@ class MeasuredCall:
     """It names at least one URL and all of them are local (never so under `localHosts: allow`)."""
     command: str | None = field(default=None, compare=False, repr=False)
     """The command of a shell call, for the shell-HTTP policy; None for every other tool."""
+    _known: tuple[Mapping[str, float | None], Enabled] | None = field(
+        default=None, init=False, compare=False, repr=False
+    )
+    """The limits that were asked about last, and what they enable: a call is looked at many times under the same."""
+
+    def enabled(self, settings: Settings) -> Enabled:
+        """Return the measures that settings enable."""
+        known = self._known
+        if known is not None and known[0] is settings.limits:
+            return known[1]
+        capped = tuple((measure, cap) for measure in self.measures if (cap := settings.cap(measure)) is not None)
+        enabled = Enabled(capped, tuple(sorted((measure for measure, _ in capped), key=measure_rank)))
+        object.__setattr__(self, "_known", (settings.limits, enabled))
+        return enabled
 
 
 def _first_given(*values: object) -> object:
@@ -83,6 +108,11 @@ def kind_of(measure: str) -> str:
     return measure.partition(":")[0]
 
 
+def measure_rank(measure: str) -> int:
+    """Return a measure's rank in tie-breaks: host, net, site, sink, cmd, exact, then every other kind; lower wins."""
+    return _RANKS.get(kind_of(measure), len(_RANKS))
+
+
 def unknown_kinds(settings: Settings) -> list[str]:
     """Return the entries of `limits` that name no kind of measure, and so cap nothing."""
     return [entry for entry in settings.limits if kind_of(entry) not in KINDS]
@@ -90,6 +120,8 @@ def unknown_kinds(settings: Settings) -> list[str]:
 
 def nearest_kind(entry: str) -> str | None:
     """Return the kind of measure nearest to a mistyped one, or None where none is near."""
+    from difflib import get_close_matches
+
     matches = get_close_matches(kind_of(entry).lower(), KINDS, n=1)
     return matches[0] if matches else None
 
@@ -137,7 +169,9 @@ class Measurer:
         self._settings = settings
         self._ruleset = ruleset
         self._relax_local = settings.local_hosts == "allow"
-        self._ignored_everywhere = _ignored_keys(settings, "*")
+        everywhere = _ignored_keys(settings, "*")
+        self._ignored_everywhere = everywhere
+        self._ignored = {name: everywhere | _ignored_keys(settings, name) for name in settings.ignore_args}
         self._included = name_matcher(settings.include) if settings.include else None
         self._excluded = name_matcher(settings.exclude)
 
@@ -168,7 +202,7 @@ class Measurer:
         if arguments is None:
             return {}
         given = cast("Mapping[str, object]", arguments) if isinstance(arguments, Mapping) else {"value": arguments}
-        ignored = self._ignored_everywhere | _ignored_keys(self._settings, call.name)
+        ignored = self._ignored.get(call.name, self._ignored_everywhere)
         return {key: value for key, value in given.items() if key not in ignored}
 
     def _add_shell(self, measures: list[str], command: str) -> bool:

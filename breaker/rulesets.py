@@ -6,8 +6,7 @@ The occurrence track is one and the same in all of them. A ruleset reproduces it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 __all__ = [
     "DEFAULT_RULESET",
@@ -21,8 +20,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ShellHttpRules:
+class ShellHttpRules(NamedTuple):
     """How a release decides that a shell command fetches over HTTP, and which settings steer that."""
 
     by_destination: bool
@@ -48,8 +46,7 @@ class ShellHttpRules:
     """The values of data flags (`-d`, `-H`, ...) hold no addresses."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ruleset:
+class Ruleset(NamedTuple):
     """One released behaviour of the guard."""
 
     name: str
@@ -101,17 +98,16 @@ _BY_COMMAND = ShellHttpRules(
     list_key="shellHttpBlock",
     listed=("curl", "wget", "http", "httpie", "aria2c", "rclone", "yt-dlp", "youtube-dl"),
 )
-_BY_CALL = replace(
-    _BY_COMMAND,
+_BY_CALL = _BY_COMMAND._replace(
     listed=tuple(verb for verb in _BY_COMMAND.listed if verb != "http"),
     api_calls_only=True,
     spared_when_local="text",
 )
-_BY_QUOTED_CALL = replace(
-    _BY_CALL, quotes_respected=True, heredocs_blanked=True, argument_needed=True, remote_clients_skipped=True
+_BY_QUOTED_CALL = _BY_CALL._replace(
+    quotes_respected=True, heredocs_blanked=True, argument_needed=True, remote_clients_skipped=True
 )
-_BY_STRIPPED_CALL = replace(
-    _BY_QUOTED_CALL, variables_substituted=True, data_values_dropped=True, spared_when_local="candidates"
+_BY_STRIPPED_CALL = _BY_QUOTED_CALL._replace(
+    variables_substituted=True, data_values_dropped=True, spared_when_local="candidates"
 )
 
 _FIRST = Ruleset(
@@ -129,8 +125,7 @@ _FIRST = Ruleset(
     removed_keys=_REMOVED_IN_0_2,
     kind_names_plugin=False,
 )
-_0_5_1 = replace(
-    _FIRST,
+_0_5_1 = _FIRST._replace(
     name="0.5.1",
     held_by="text",
     text_rules_for_exceptions=True,
@@ -138,22 +133,20 @@ _0_5_1 = replace(
     low_status_is_final=True,
     undescribed_reasons=frozenset[str](),
 )
-_0_5_2 = replace(_0_5_1, name="0.5.2", held_by="vectors", descriptions_padded=False)
-_0_5_3 = replace(_0_5_2, name="0.5.3", held_by="text", write_out_status=True)
-_0_6_1 = replace(
-    _0_5_3,
+_0_5_2 = _0_5_1._replace(name="0.5.2", held_by="vectors", descriptions_padded=False)
+_0_5_3 = _0_5_2._replace(name="0.5.3", held_by="text", write_out_status=True)
+_0_6_1 = _0_5_3._replace(
     name="0.6.1",
     write_out_status=False,
     undescribed_reasons=frozenset({"curl"}),
     unescape_urls=True,
     shell_http=_BY_DESTINATION,
 )
-_0_7_0 = replace(_0_6_1, name="0.7.0", drop_bad_ports=True, shell_http=_BY_COMMAND, removed_keys=_REMOVED_IN_0_7)
-_0_8_2 = replace(_0_7_0, name="0.8.2", shell_http=_BY_CALL, kind_names_plugin=True, null_becomes_default=True)
-_0_8_3 = replace(_0_8_2, name="0.8.3", shell_http=_BY_QUOTED_CALL)
-_0_8_7 = replace(_0_8_3, name="0.8.7", held_by="vectors", shell_http=_BY_STRIPPED_CALL)
-_0_8 = replace(
-    _0_8_7,
+_0_7_0 = _0_6_1._replace(name="0.7.0", drop_bad_ports=True, shell_http=_BY_COMMAND, removed_keys=_REMOVED_IN_0_7)
+_0_8_2 = _0_7_0._replace(name="0.8.2", shell_http=_BY_CALL, kind_names_plugin=True, null_becomes_default=True)
+_0_8_3 = _0_8_2._replace(name="0.8.3", shell_http=_BY_QUOTED_CALL)
+_0_8_7 = _0_8_3._replace(name="0.8.7", held_by="vectors", shell_http=_BY_STRIPPED_CALL)
+_0_8 = _0_8_7._replace(
     name="0.8",
     held_by="text",
     write_out_status=True,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from functools import cached_property
 from typing import cast
 
@@ -241,6 +239,8 @@ def unknown_keys(config: Mapping[str, object], ruleset: Ruleset) -> list[str]:
 
 def nearest_key(key: str, ruleset: Ruleset) -> str | None:
     """Return the known key nearest to a mistyped one, or None where none is near."""
+    from difflib import get_close_matches
+
     lowered = {known.lower(): known for known in known_keys(ruleset)}
     matches = get_close_matches(key.lower(), lowered, n=1, cutoff=0.6)
     return lowered[matches[0]] if matches else None
@@ -367,6 +367,8 @@ class Settings:
     @cached_property
     def digest(self) -> str:
         """The settings' hash as outputs carry it: `sha256:` and 64 hexadecimal digits."""
+        import hashlib  # here, since a guard starts without it
+
         return "sha256:" + hashlib.sha256(self.canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
     def cap(self, measure: str) -> float | None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
-from urllib.parse import parse_qsl
+from typing import Final, NamedTuple
 
 import ada_url
 
@@ -30,8 +28,7 @@ _LOCAL_PREFIX = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """One normalised URL: scheme, user info, port and fragment never take part."""
 
     href: str
@@ -70,8 +67,19 @@ def _without_bad_port(text: str) -> str:
 
 
 def _normal_query(search: str) -> str:
-    pairs = parse_qsl(search[1:], keep_blank_values=True, errors="replace")
-    return "&".join(sort_by_units(f"{name}={value}" for name, value in pairs if not _TRACKING.match(name)))
+    return "&".join(
+        sort_by_units(f"{name}={value}" for name, value in _query_pairs(search[1:]) if not _TRACKING.match(name))
+    )
+
+
+def _query_pairs(query: str) -> list[tuple[str, str]]:
+    """Split a query into names and values, decoded; empty pairs are left out."""
+    if "%" in query or "+" in query:
+        from urllib.parse import parse_qsl  # here, since few addresses need it, and it is slow to load
+
+        return parse_qsl(query, keep_blank_values=True, errors="replace")
+    split = (pair.partition("=") for pair in query.split("&") if pair)
+    return [(name, value) for name, _, value in split]
 
 
 def _site(host: str) -> str:

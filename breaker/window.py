@@ -17,10 +17,10 @@ class AgentState:
     """
 
     __slots__ = (
-        "_counts",
         "_records",
         "_size",
         "commits",
+        "counts",
         "exempt",
         "last_result",
         "refused",
@@ -31,7 +31,8 @@ class AgentState:
     def __init__(self, size: int) -> None:
         self._size = size
         self._records: deque[tuple[str, ...]] = deque()
-        self._counts: dict[str, int] = {}
+        self.counts: dict[str, int] = {}
+        """Occurrences of each measure in the window; a measure without any is absent."""
         self.commits = 0
         """Records committed so far, those that have left the window too."""
         self.exempt: set[str] = set()
@@ -57,24 +58,26 @@ class AgentState:
 
     def next_count(self, measure: str) -> int:
         """Return the count a call reaches for a measure: its occurrences in the window, plus this one."""
-        return self._counts.get(measure, 0) + 1
+        return self.counts.get(measure, 0) + 1
 
     def commit(self, measures: Iterable[str]) -> None:
         """Record one call's measures, without the exempt ones; nothing left, nothing recorded."""
-        record = tuple(measure for measure in measures if measure not in self.exempt)
+        exempt = self.exempt
+        record = tuple(measure for measure in measures if measure not in exempt) if exempt else tuple(measures)
         if not record:
             return
-        self._records.append(record)
+        records, counts = self._records, self.counts
+        records.append(record)
         self.commits += 1
         for measure in record:
-            self._counts[measure] = self._counts.get(measure, 0) + 1
-        while len(self._records) > self._size:
-            for measure in self._records.popleft():
-                left = self._counts[measure] - 1
+            counts[measure] = counts.get(measure, 0) + 1
+        while len(records) > self._size:
+            for measure in records.popleft():
+                left = counts[measure] - 1
                 if left:
-                    self._counts[measure] = left
+                    counts[measure] = left
                 else:
-                    del self._counts[measure]
+                    del counts[measure]
 
     def fail(self, measure: str, failure: Failure) -> int:
         """Lengthen a measure's streak and return its new length."""

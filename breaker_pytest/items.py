@@ -1,10 +1,11 @@
 """A check as pytest items: one for every session, limit, and for baseline, waivers and what could be read.
 
-Every process replays a session once, when the first test needs it, so a distributed run shares nothing.
+Every process replays a session once, when the first test needs it; a distributed run shares nothing but the cache.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, cast
 
 import pytest
 
+from analysis.cache import CACHE_VARIABLE, OFF, Cache, CacheRefused, open_cache
 from analysis.corpus import CorpusReplay
 from analysis.regress import (
     Checker,
@@ -26,7 +28,16 @@ from analysis.regress import (
 from analysis.regress.reports.words import finding_title, place_line, with_origin
 from analysis.text import counted, plain
 
-__all__ = ["BreakerFile", "BreakerItem", "CheckFailed", "collected_file", "configured_file", "prepare"]
+__all__ = [
+    "BreakerFile",
+    "BreakerItem",
+    "CheckFailed",
+    "cache_warnings",
+    "close_cache",
+    "collected_file",
+    "configured_file",
+    "prepare",
+]
 
 
 class CheckFailed(Exception):
@@ -40,8 +51,10 @@ class CheckFailed(Exception):
 class _Run:
     """One check in one process, and the replays it has made so far."""
 
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, checker: Checker, cache: Cache | None, warning: str | None) -> None:
         self.checker = checker
+        self.cache = cache
+        self.warning = warning
         self._parts: dict[int, CorpusReplay] = {}
         self._units = {unit: number for number, unit in enumerate(checker.selection.units)}
         self._whole: CorpusReplay | None = None
@@ -50,7 +63,7 @@ class _Run:
         """Return the replay of the logs that belong together."""
         number = self._units[unit]
         if number not in self._parts:
-            self._parts[number] = self.checker.replay([unit])
+            self._parts[number] = self.checker.replay([unit], cache=self.cache)
         return self._parts[number]
 
     @property
@@ -64,11 +77,11 @@ class _Run:
 _RUN = pytest.StashKey[_Run]()
 
 
-def prepare(config: pytest.Config, path: Path | None, day: str) -> Path:
+def prepare(config: pytest.Config, path: Path | None, day: str, cache: str | None) -> Path:
     """Read the configuration and find its sessions; return its file.
 
     Raises:
-        UsageError: it is missing or wrong, or there is no session to check.
+        UsageError: it is missing or wrong, there is no session to check, or the cache cannot be one.
     """
     try:
         today = date.fromisoformat(day)
@@ -87,8 +100,30 @@ def prepare(config: pytest.Config, path: Path | None, day: str) -> Path:
     if missing:
         message = "breaker: " + "; ".join(shortage.message for shortage in missing)
         raise pytest.UsageError(message)
-    config.stash[_RUN] = _Run(checker)
+    chosen = os.environ.get(CACHE_VARIABLE) or None if cache is None else cache
+    if chosen not in {None, OFF}:
+        chosen = str(folder / str(chosen))
+    try:
+        config.stash[_RUN] = _Run(checker, *open_cache(chosen, checker.selection.roots, os.environ))
+    except CacheRefused as error:
+        message = f"--breaker-cache {error}"
+        raise pytest.UsageError(message) from None
     return check.path
+
+
+def cache_warnings(config: pytest.Config) -> list[str]:
+    """Return why the cache was of no use; nothing where it was."""
+    run = config.stash.get(_RUN, None)
+    if run is None:
+        return []
+    return [told for told in (run.warning, run.cache.fault if run.cache is not None else None) if told is not None]
+
+
+def close_cache(config: pytest.Config) -> None:
+    """End the use of the cache."""
+    run = config.stash.get(_RUN, None)
+    if run is not None and run.cache is not None:
+        run.cache.close()
 
 
 def configured_file(config: pytest.Config) -> Path:

@@ -18,6 +18,8 @@ __all__ = [
     "pytest_collect_file",
     "pytest_collection_modifyitems",
     "pytest_configure",
+    "pytest_terminal_summary",
+    "pytest_unconfigure",
 ]
 
 _MARK = "breaker: a session, limit, baseline or waiver of `breaker check`; there with --breaker"
@@ -38,6 +40,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--breaker-today", metavar="DATE", default=None, help="the day waivers are held against (default: today)"
     )
+    group.addoption(
+        "--breaker-cache",
+        metavar="DIR|off",
+        default=None,
+        help="where what was read of unchanged sessions is kept, or nowhere (default: $BREAKER_CACHE, else the "
+        "platform's cache folder)",
+    )
 
 
 def _wanted(config: pytest.Config) -> bool:
@@ -53,7 +62,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARK)
     given = cast("str | None", config.getoption("--breaker-config"))
     day = cast("str | None", config.getoption("--breaker-today"))
-    path = prepare(config, None if given is None else Path(given), day or date.today().isoformat())
+    cache = cast("str | None", config.getoption("--breaker-cache"))
+    path = prepare(config, None if given is None else Path(given), day or date.today().isoformat(), cache)
     # Workers of a distributed run get these options, and so the same file and day.
     config.option.breaker_config = str(path)
     config.option.breaker_today = day or date.today().isoformat()
@@ -77,6 +87,25 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
     if not any(isinstance(item, BreakerItem) for item in items):
         items.extend(collected_file(session).collect())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Tell why the cache was of no use, where it was."""
+    if not _wanted(config):
+        return
+    from breaker_pytest.items import cache_warnings
+
+    for warning in cache_warnings(config):
+        terminalreporter.write_line(f"breaker: warning: {warning}")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Let go of what is too much in the cache."""
+    if not _wanted(config):
+        return
+    from breaker_pytest.items import close_cache
+
+    close_cache(config)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cli.cache_options import CacheOption, cache_opener
 from cli.check_options import (
     BaselineOption,
     CheckConfigOption,
@@ -25,6 +26,7 @@ def approve(
     ruleset: CheckRulesetOption = None,
     baseline: BaselineOption = None,
     strict: StrictOption = False,
+    cache: CacheOption = None,
 ) -> int:
     """Approve what the sessions show now: write the baseline that `breaker check` compares with.
 
@@ -36,8 +38,8 @@ def approve(
 
     try:
         loaded, plan = load(config, settings=settings, sets=sets, ruleset=ruleset, baseline=baseline, strict=strict)
-        with byte_progress("reading sessions") as progress:
-            approval = Approval.of(loaded, plan, paths, progress)
+        with cache_opener(cache) as open_cache, byte_progress("reading sessions") as progress:
+            approval = Approval.of(loaded, plan, paths, progress, open_cache)
     except CheckError as error:
         raise Failed(USAGE, str(error)) from None
     for note in approval.notes:

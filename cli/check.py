@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.cache_options import CacheOption, told_cache
 from cli.check_options import (
     EXIT_CODES,
     BaselineOption,
@@ -71,6 +72,7 @@ def check(
         str | None,
         typer.Option("--today", metavar="DATE", help="The day waivers are held against.", show_default="today"),
     ] = None,
+    cache: CacheOption = None,
 ) -> int:
     """Check that known-good sessions are still let through: limits, expectations, baseline, waivers.
 
@@ -88,8 +90,8 @@ def check(
         for one in reports:
             if one.file is not None:
                 checker.refuse_overwriting(one.file)
-        with byte_progress("checking sessions") as progress:
-            verdict = checker.run(changed_since, progress)
+        with told_cache(cache, checker.selection.roots) as kept, byte_progress("checking sessions") as progress:
+            verdict = checker.run(changed_since, progress, kept)
     except CheckError as error:
         raise Failed(USAGE, str(error)) from None
     for one in reports:

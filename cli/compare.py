@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.cache_options import told_cache
 from cli.corpus_options import CorpusOptions, corpus_command, judge, require_sessions
 from cli.detectors import DetectorConfigOption, DetectorOption, detector_configs, detector_specs, tell_faults
 from cli.exits import CHECK_FAILED, USAGE, Failed, warn
@@ -106,7 +107,10 @@ def _again(options: CorpusOptions, plan: ReplayPlan) -> CorpusReplay:
     from analysis.corpus import replay_corpus
     from cli.progress import byte_progress
 
-    with byte_progress("reading sessions for the second side") as progress:
+    with (
+        told_cache(options.cache, options.roots) as cache,
+        byte_progress("reading sessions for the second side") as progress,
+    ):
         return replay_corpus(
             options.roots,
             plan,
@@ -115,6 +119,7 @@ def _again(options: CorpusOptions, plan: ReplayPlan) -> CorpusReplay:
             limits=options.limits(),
             progress=progress,
             jobs=options.job_count(),
+            cache=cache,
         )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
+from cli.cache_options import CacheOption, told_cache
 from cli.exits import BUG, FINE, NOT_ENOUGH, UNREADABLE, USAGE, Failed, warn
 from cli.settings import (
     DEFAULT_RULESET_NAME,
@@ -155,6 +156,8 @@ class CorpusOptions:
         ),
     ] = DEFAULT_MAX_EXPANDED
 
+    cache: CacheOption = None
+
     @property
     def roots(self) -> list[Path]:
         """The paths given, or the harness' own sessions folder."""
@@ -253,7 +256,7 @@ class CorpusOptions:
         period = self.period()
         limits = self.limits()
         jobs = self.job_count()
-        with byte_progress("reading sessions") as progress:
+        with told_cache(self.cache, self.roots) as cache, byte_progress("reading sessions") as progress:
             try:
                 corpus = replay_corpus(
                     self.roots,
@@ -264,6 +267,7 @@ class CorpusOptions:
                     progress=progress,
                     observation=observation,
                     jobs=jobs,
+                    cache=cache,
                 )
             except (PathMissing, LabelConflict) as error:
                 raise Failed(USAGE, str(error)) from None

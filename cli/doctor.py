@@ -24,7 +24,7 @@ class DoctorFormat(StrEnum):
     json = "json"
 
 
-@partial(corpus_command, without=("policy", "shell_http", "machine", "config", "sets", "label", "labels"))
+@partial(corpus_command, without=("policy", "shell_http", "machine", "config", "sets", "label", "labels", "cache"))
 def doctor(
     options: CorpusOptions,
     output: Annotated[DoctorFormat, typer.Option("--format", help="Text, or one JSON document.")] = DoctorFormat.text,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 from collections.abc import Callable
-from types import TracebackType
+from contextlib import suppress
+from types import FrameType, TracebackType
 from typing import cast
-
-import typer
 
 __all__ = [
     "BUG",
@@ -33,15 +33,12 @@ NOT_ENOUGH = 4
 BUG = 70
 """A fault of the program itself, which no documented outcome stands for."""
 INTERRUPTED = 130
+"""Of a signal that ends it otherwise the process dies, once it has tidied up: a shell shows 128 and its number."""
 
+_ENDING = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
 _PARSER_PREFIX = "Value error, "
 """What the library that checks options says before what is wrong."""
-
-_USAGE_FAULT = cast(
-    "type[Exception]", next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
-)
-"""What the command-line parser raises for wrong usage."""
 
 
 class Failed(Exception):
@@ -50,6 +47,14 @@ class Failed(Exception):
     def __init__(self, code: int, message: str) -> None:
         self.code = code
         super().__init__(message)
+
+
+class _Ended(BaseException):
+    """A signal ends the process."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(number)
 
 
 def warn(message: str) -> None:
@@ -64,7 +69,38 @@ def _say(kind: str, message: str) -> None:
 
 
 def run_guarded(action: Callable[[], object]) -> int:
-    """Run a command and return its exit code; every expected fault becomes one line on standard error."""
+    """Run a command and return its exit code; every expected fault becomes one line on standard error.
+
+    A signal that ends the process is felt like an interrupt, so that nothing half-written and no process is left.
+    """
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *_ENDING)}
+    try:
+        for number in _ENDING:
+            if before[number] is signal.SIG_DFL:
+                _handle(number, _end)
+        return _guarded(action)
+    except _Ended as end:
+        _handle(end.number, signal.SIG_DFL)
+        os.kill(os.getpid(), end.number)
+        return end.number
+    finally:
+        for number, handler in before.items():
+            _handle(number, handler)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    del frame
+    _handle(number, signal.SIG_IGN)
+    raise _Ended(number)
+
+
+def _handle(number: int, handler: Callable[[int, FrameType | None], object] | int | signal.Handlers | None) -> None:
+    """Say what is done at a signal, where that is this thread's to say."""
+    with suppress(ValueError, TypeError):
+        signal.signal(number, handler)
+
+
+def _guarded(action: Callable[[], object]) -> int:
     try:
         code = action()
         sys.stdout.flush()
@@ -72,6 +108,7 @@ def run_guarded(action: Callable[[], object]) -> int:
         _say("error", str(failure))
         return failure.code
     except KeyboardInterrupt:
+        _handle(signal.SIGINT, signal.SIG_IGN)
         _say("error", "interrupted")
         return INTERRUPTED
     except BrokenPipeError:
@@ -83,7 +120,7 @@ def run_guarded(action: Callable[[], object]) -> int:
             return USAGE
         _say("error", f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return UNREADABLE
-    except (typer.Exit, typer.Abort, _USAGE_FAULT) as fault:
+    except _parser_faults() as fault:
         return _parser_code(fault)
     return code if isinstance(code, int) else FINE
 
@@ -95,7 +132,17 @@ def report_bug(kind: type[BaseException], fault: BaseException, trace: Traceback
     os._exit(BUG)
 
 
-def _parser_code(fault: BaseException) -> int:
+def _parser_faults() -> tuple[type[Exception], ...]:
+    """Return what the command-line parser raises; loaded when there is a fault to tell apart, for it is heavy."""
+    import typer
+
+    usage = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+    return typer.Exit, typer.Abort, cast("type[Exception]", usage)
+
+
+def _parser_code(fault: Exception) -> int:
+    import typer
+
     if isinstance(fault, typer.Abort):
         _say("error", "interrupted")
         return INTERRUPTED

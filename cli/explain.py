@@ -36,7 +36,7 @@ class StageChoice(StrEnum):
     shell_http = "shell-http"
 
 
-@partial(corpus_command, without=("paths", "jobs", "label", "labels", "since", "until", "strict"))
+@partial(corpus_command, without=("paths", "jobs", "label", "labels", "since", "until", "strict", "cache"))
 def explain(
     options: CorpusOptions,
     session: Annotated[str, typer.Argument(metavar="SESSION", help="A session's id, how it begins, or its path.")],

@@ -40,7 +40,7 @@ class SuggestFormat(StrEnum):
 
 
 @app.command("suggest")
-@partial(corpus_command, without=("jobs", "config", "sets", "policy", "shell_http", "machine"))
+@partial(corpus_command, without=("jobs", "config", "sets", "policy", "shell_http", "machine", "cache"))
 def suggest(
     options: CorpusOptions,
     long_turn: Annotated[

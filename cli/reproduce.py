@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cli.cache_options import CacheOption, cache_opener
 from cli.corpus_options import CorpusOptions
 from cli.exits import CHECK_FAILED, FINE, USAGE, Failed, warn
 from cli.output_options import PrivacyName, SaltFileOption, load_privacy, output_faults
@@ -41,6 +42,7 @@ def reproduce(
         Path | None, typer.Option("--labels", metavar="FILE", help="The labels file of the export.")
     ] = None,
     salt_file: SaltFileOption = None,
+    cache: CacheOption = None,
 ) -> int:
     """Run an export again from its manifest and compare inputs and tables; exit 1 where anything differs.
 
@@ -61,8 +63,16 @@ def reproduce(
         settings = load_settings(config, sets, said.ruleset)[0] if config is not None or sets else None
         rules = CorpusOptions(label=label, labels=labels).label_rules() if label or labels is not None else None
         salt = load_privacy(PrivacyName(said.privacy), salt_file).salt if salt_file is not None else None
-        with output_faults(), byte_progress("reading sessions") as progress:
-            outcome = run_again(said, paths=paths, settings=settings, labels=rules, salt=salt, progress=progress)
+        with output_faults(), cache_opener(cache) as open_cache, byte_progress("reading sessions") as progress:
+            outcome = run_again(
+                said,
+                paths=paths,
+                settings=settings,
+                labels=rules,
+                salt=salt,
+                progress=progress,
+                open_cache=open_cache,
+            )
     except (ManifestError, PathMissing, LabelConflict) as error:
         raise Failed(USAGE, str(error)) from None
     for note in outcome.notes:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.cache_options import told_cache
 from cli.corpus_options import CorpusOptions, corpus_command, judge, require_sessions
-from cli.exits import NOT_ENOUGH, USAGE, Failed, warn
+from cli.exits import BUG, NOT_ENOUGH, USAGE, Failed, warn
 from cli.sweep_choice import (
     PictureName,
     check_cv,
@@ -43,7 +43,7 @@ _DEFAULT_TOP = 30
 _ALPHA = 0.05
 
 
-@partial(corpus_command, without=("jobs",))
+@corpus_command
 def sweep(
     options: CorpusOptions,
     grid: Annotated[
@@ -216,12 +216,13 @@ def _metric(name: str | None) -> Metric | None:
 
 def _sweep(options: CorpusOptions, plan: SweepPlan, base_plan: ReplayPlan, choosing: Choosing) -> Sweep:
     from analysis.labels import LabelConflict
+    from analysis.pool import WorkerFault
     from analysis.sessions.find import PathMissing
     from analysis.sweep import sweep_corpus
     from cli.progress import byte_progress
 
-    labels, limits = options.label_rules(), options.limits()
-    with byte_progress("reading sessions") as progress:
+    labels, limits, jobs = options.label_rules(), options.limits(), options.job_count()
+    with told_cache(options.cache, options.roots) as cache, byte_progress("reading sessions") as progress:
         try:
             result = sweep_corpus(
                 options.roots,
@@ -232,9 +233,13 @@ def _sweep(options: CorpusOptions, plan: SweepPlan, base_plan: ReplayPlan, choos
                 period=options.period(),
                 limits=limits,
                 progress=progress,
+                jobs=jobs,
+                cache=cache,
             )
         except (PathMissing, LabelConflict) as error:
             raise Failed(USAGE, str(error)) from None
+        except WorkerFault as error:
+            raise Failed(BUG, f"a process that reads has failed: {str(error).strip().splitlines()[-1]}") from None
     if labels.rules and result.corpus.sessions and len(labels.unused()) == len(labels.rules):
         told = "; ".join(result.corpus.warnings)
         raise Failed(NOT_ENOUGH, f"the labels match no session: {told}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,11 @@ LEFT_OUT = pytest.StashKey[int]()
 def shared() -> Path:
     """Return the folder beside the checkout that holds vectors and recorded logs."""
     return SHARED
+
+
+def pytest_configure() -> None:
+    """Leave the cache of whoever runs the tests alone, in every process; tests of the cache name their own."""
+    os.environ["BREAKER_CACHE"] = "off"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

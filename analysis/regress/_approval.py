@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+from analysis.cache import Cache
 from analysis.progress import NO_PROGRESS, Progress
 from analysis.regress._baseline import (
     Baseline,
@@ -25,6 +26,10 @@ from analysis.regress.files import write_whole
 __all__ = ["Approval"]
 
 
+def _no_cache(roots: Sequence[Path]) -> None:
+    del roots
+
+
 @dataclass(frozen=True, slots=True)
 class Approval:
     """A baseline ready to be written."""
@@ -39,9 +44,14 @@ class Approval:
 
     @classmethod
     def of(
-        cls, config: CheckConfig, plan: Plan, paths: Sequence[str] | None, progress: Progress = NO_PROGRESS
+        cls,
+        config: CheckConfig,
+        plan: Plan,
+        paths: Sequence[str] | None,
+        progress: Progress = NO_PROGRESS,
+        open_cache: Callable[[Sequence[Path]], Cache | None] = _no_cache,
     ) -> Approval:
-        """Replay the sessions of a check and take down what they show.
+        """Replay the sessions of a check and take down what they show; the cache is opened for what is read.
 
         Raises:
             CheckError: the baseline is switched off, a path does not exist, labels contradict each other.
@@ -51,7 +61,7 @@ class Approval:
             raise CheckError(message)
         checker = Checker(replace(config, baseline=None), plan, date.max, paths)
         checker.refuse_overwriting(config.baseline)
-        corpus = checker.replay(progress=progress)
+        corpus = checker.replay(progress=progress, cache=open_cache(checker.selection.roots))
         baseline = baseline_of(corpus)
         notes = checker.notes(corpus)
         changes: list[str] = []

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from analysis.cache import Cache
 from analysis.corpus import CorpusReplay, SessionRow, replay_corpus
 from analysis.labels import LabelRules
 from analysis.progress import NO_PROGRESS, Progress
@@ -204,12 +205,17 @@ class Checker:
         """Tell whether a session's label makes it count."""
         return not self.config.only or session.label in self.config.only
 
-    def replay(self, units: Sequence[Unit] | None = None, progress: Progress = NO_PROGRESS) -> CorpusReplay:
+    def replay(
+        self,
+        units: Sequence[Unit] | None = None,
+        progress: Progress = NO_PROGRESS,
+        cache: Cache | None = None,
+    ) -> CorpusReplay:
         """Replay some of the units, or everything, and keep the sessions that count."""
         chosen = None if units is None else [path for unit in units for path in unit.paths]
         paths = self.selection.roots if chosen is None else chosen
         labels = LabelRules(self.config.labels)
-        corpus = replay_corpus(paths, self.plan.replay, labels=labels, progress=progress, digests=True)
+        corpus = replay_corpus(paths, self.plan.replay, labels=labels, progress=progress, digests=True, cache=cache)
         return self.counting(corpus)
 
     def counting(self, corpus: CorpusReplay) -> CorpusReplay:
@@ -223,19 +229,22 @@ class Checker:
         """Put replays of units together."""
         return join(parts, self.selection, self.plan.replay)
 
-    def run(self, changed_since: str | None = None, progress: Progress = NO_PROGRESS) -> Verdict:
-        """Replay and judge.
+    def run(
+        self, changed_since: str | None = None, progress: Progress = NO_PROGRESS, cache: Cache | None = None
+    ) -> Verdict:
+        """Replay and judge; what a cache holds of unchanged sessions is not read again.
 
         Raises:
             CheckError: there is nothing to hold the sessions to, or git cannot say what changed.
         """
         self.require_rules()
         if changed_since is None:
-            return self.judge(self.replay(progress=progress))
+            return self.judge(self.replay(progress=progress, cache=cache))
         units, scope = self._changed(changed_since)
         if scope.everything:
-            return self.judge(self.replay(progress=progress), scope)
-        return self.judge(replace(self.replay(units, progress), roots=tuple(map(str, self.selection.roots))), scope)
+            return self.judge(self.replay(progress=progress, cache=cache), scope)
+        part = self.replay(units, progress, cache)
+        return self.judge(replace(part, roots=tuple(map(str, self.selection.roots))), scope)
 
     def _changed(self, revision: str) -> tuple[list[Unit], Scope]:
         changes = changes_since(revision, self.config.folder)

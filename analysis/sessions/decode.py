@@ -12,11 +12,13 @@ import re
 import stat
 import zipfile
 import zlib
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import IO, Final
+from itertools import accumulate, chain
+from typing import IO, Final, NamedTuple
 
 import msgspec
 import zstandard
@@ -40,7 +42,9 @@ __all__ = [
     "Limits",
     "Line",
     "LineReader",
+    "Lines",
     "Unreadable",
+    "is_blank",
 ]
 
 _KIBI: Final = 1024
@@ -95,6 +99,10 @@ _CONTENT_SIZE_SIZES: Final = (0, 2, 4, 8)
 _WINDOW_LOG_LEAST: Final = 10
 _SMALL_FRAME: Final = _MEBI
 """Bytes of text up to which a frame is decompressed in one call."""
+_BATCH: Final = _SMALL_FRAME
+"""Bytes of text that are given out at once."""
+_SMALL_FRAME_BYTES: Final = 2 * _SMALL_FRAME
+"""More than such a frame can take in the file, unless it is padded with empty blocks."""
 _BLOCK_HEADER: Final = 3
 _BLOCK_LARGEST: Final = 128 * _KIBI
 _BLOCK_RLE: Final = 1
@@ -129,8 +137,7 @@ class Limits:
     max_held: int = 32 * _MEBI
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """Hold one line and its place.
 
     `number` counts from 1, blank lines and lost lines included, as far as they could be seen (how many lines a
@@ -144,6 +151,44 @@ class Line:
     offset: int
     frame: int | None
     data: bytes
+
+    def alone(self) -> "Lines":
+        """Give the line as a batch of its own."""
+        return Lines(self.number, [self.data], self.offset, _Frames(self.frame, self.offset))
+
+
+class Lines:
+    """Hold whole lines that follow each other, blank ones among them; where each stands is worked out when asked for.
+
+    `first` is the number of the first, `data` are the lines as they are.
+    """
+
+    __slots__ = ("_frames", "_offset", "data", "first")
+
+    def __init__(self, first: int, data: list[bytes], offset: int, frames: "_Frames") -> None:
+        self.first: int = first
+        self.data: list[bytes] = data
+        self._offset: int = offset
+        self._frames: _Frames = frames
+
+    def __iter__(self) -> Iterator[Line]:
+        """Give the lines that are not blank, each with its place."""
+        at = self._offset
+        for number, data in enumerate(self.data, self.first):
+            if not is_blank(data):
+                yield Line(number, at, self._frames.at(at), data)
+            at += len(data) + 1
+
+    def line(self, number: int) -> Line:
+        """Give the line of a number, with its place."""
+        index = number - self.first
+        at = self._offset + sum(map(len, self.data[:index])) + index
+        return Line(number, at, self._frames.at(at), self.data[index])
+
+
+def is_blank(data: bytes) -> bool:
+    """Tell whether a line holds nothing but white space."""
+    return data[:1] != b"{" and not data.strip(_JSON_SPACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +258,16 @@ class LineReader:
         return 0 if self._source is None else self._source.bytes_read
 
     def __iter__(self) -> Iterator[Line]:
+        return chain.from_iterable(self.batches())
+
+    def batches(self) -> Iterator[Lines]:
+        """Give the lines as they come, several at once; a batch holds about a MiB, or one long line."""
         if self._started:
             raise RuntimeError("a LineReader reads its file once")
         self._started = True
         return self._read()
 
-    def _read(self) -> Iterator[Line]:
+    def _read(self) -> Iterator[Lines]:
         with ExitStack() as stack:
             stream, size, descriptor = _open(self.file, stack)
             source = _Source(stream, size, self._report, self._on_bytes)
@@ -258,20 +307,20 @@ class LineReader:
 
     # Text to lines
 
-    def _take(self, text: bytes, frame: int | None) -> list[Line]:
+    def _take(self, text: bytes, frame: int | None) -> list[Lines]:
         room = self.limits.max_expanded - self.expanded_bytes
         if len(text) > room:
             text = text[:room]
             self._stopped = True
         self.expanded_bytes += len(text)
-        return self._splitter.feed(text, frame)
+        return self._splitter.feed(text, _Frames(frame, self._splitter.offset))
 
     def _report_stop(self, unread: int, byte: int, frame: int | None) -> None:
         message = f"the text goes on beyond the limit of {self.limits.max_expanded} bytes; reading stopped there"
         line = self._splitter.number + 1
         self._report(Defect(EXPANDED_TOO_FAR, message, line, byte, frame, unread))
 
-    def _plain(self, source: "_Source") -> Iterator[Line]:
+    def _plain(self, source: "_Source") -> Iterator[Lines]:
         at = 0
         while at < source.end and not self._stopped:
             index = source.load(at, 1)
@@ -284,25 +333,25 @@ class LineReader:
             return
         rest = self._splitter.finish()
         if isinstance(rest, Line):
-            yield rest
+            yield rest.alone()
         elif rest is not None:
             message = f"the last line has no line feed; its {rest.size} bytes are lost"
             self._report(Defect(TORN, message, rest.number, rest.offset, None, rest.size))
 
     # Frames to text
 
-    def _compressed(self, source: "_Source") -> Iterator[Line]:
+    def _compressed(self, source: "_Source") -> Iterator[Lines]:
         walker = _FrameWalker(source, self.limits.max_window)
         at = 0
         torn: _Walk | None = None
         skipped: _Walk | None = None
         while at < source.end and not self._stopped:
-            whole = walker.small_frame(at)
-            if whole is not None and self.expanded_bytes + len(whole[0]) <= self.limits.max_expanded:
-                text, at = whole
+            text, sizes, at = walker.small_frames(at, min(_BATCH, self.limits.max_expanded - self.expanded_bytes))
+            if sizes:
                 skipped = None
-                yield from self._take(text, self.frames)
-                self.frames += 1
+                self.expanded_bytes += len(text)
+                yield from self._splitter.feed(text, _Frames(self.frames, self._splitter.offset, sizes))
+                self.frames += len(sizes)
                 continue
             walk, held = self._hold(walker, at)
             if walk.state is _State.SKIPPABLE:
@@ -349,11 +398,11 @@ class LineReader:
                 break
         return walk, held
 
-    def _gap(self, walk: "_Walk", following: int, walker: "_FrameWalker") -> Iterator[Line]:
+    def _gap(self, walk: "_Walk", following: int, walker: "_FrameWalker") -> Iterator[Lines]:
         """Account for a damaged stretch of the file, and for the line it cut."""
         line = self._splitter.cut()
         if line is not None:
-            yield line
+            yield line.alone()
         lost = following - walk.start
         if not walker.is_end(following):
             whither = "reading goes on after it"
@@ -366,10 +415,10 @@ class LineReader:
         self._report(Defect(FRAME, message, self._splitter.number + 1, walk.start, self.frames, lost))
         self.frames += 1
 
-    def _finish_compressed(self, torn: "_Walk | None") -> Iterator[Line]:
+    def _finish_compressed(self, torn: "_Walk | None") -> Iterator[Lines]:
         rest = self._splitter.finish()
         if isinstance(rest, Line):
-            yield rest
+            yield rest.alone()
             rest = None
         if torn is not None:
             undecoded = torn.reached - torn.decoded
@@ -535,6 +584,26 @@ class _Rest:
     size: int
 
 
+class _Frames:
+    """Tell which frame each place of a text is in: one frame (None for a plain log), or several from one on."""
+
+    __slots__ = ("_ends", "_first", "_sizes", "_start")
+
+    def __init__(self, first: int | None, start: int, sizes: list[int] | None = None) -> None:
+        self._first: int | None = first
+        self._start: int = start
+        self._sizes: list[int] | None = sizes
+        self._ends: list[int] | None = None
+
+    def at(self, offset: int) -> int | None:
+        """Give the frame that the byte at an offset of the text is in."""
+        if self._first is None or self._sizes is None:
+            return self._first
+        if self._ends is None:
+            self._ends = list(accumulate(self._sizes))
+        return self._first + bisect_right(self._ends, offset - self._start)
+
+
 class _Splitter:
     """Cut text that comes in pieces into lines; a line of many pieces costs its length once."""
 
@@ -542,7 +611,8 @@ class _Splitter:
         self.number: int = 0
         self._max_line: int = max_line
         self._report: Callable[[Defect], None] = report
-        self._offset: int = 0
+        self.offset: int = 0
+        """Bytes of text so far."""
         # The line that has begun and not ended. Its parts are given up once it is too long.
         self._parts: list[bytes] = []
         self._size: int = 0
@@ -554,38 +624,41 @@ class _Splitter:
     @property
     def pending_offset(self) -> int:
         """Tell where the line that has begun, or the next one, starts in the text."""
-        return self._start if self._size else self._offset
+        return self._start if self._size else self.offset
 
-    def feed(self, text: bytes, frame: int | None) -> list[Line]:
+    def feed(self, text: bytes, frames: "_Frames") -> list[Lines]:
         """Give the lines that `text` completes."""
         pieces = text.split(b"\n")
         tail = pieces.pop()
-        lines: list[Line] = []
-        at = self._offset
-        self._offset += len(text)
+        lines: list[Lines] = []
+        at = self.offset
+        self.offset += len(text)
+        if pieces and (self._size or self._doubtful or not self.number):
+            first = pieces.pop(0)
+            self._keep(first, at, frames.at(at))
+            line = self._close()
+            if line is not None:
+                lines.append(line.alone())
+            at += len(first) + 1
         if pieces:
-            first = 0
-            if self._size or self._doubtful or not self.number:
-                self._keep(pieces[0], at, frame)
-                line = self._close()
-                if line is not None:
-                    lines.append(line)
-                at += len(pieces[0]) + 1
-                first = 1
-            number = self.number
-            limit = self._max_line
-            for piece in pieces[first:] if first else pieces:
-                number += 1
-                size = len(piece)
-                if size > limit:
-                    self._report_too_long(number, at, frame, size)
-                elif piece[:1] == b"{" or piece.strip(_JSON_SPACE):
-                    lines.append(Line(number, at, frame, piece))
-                at += size + 1
-            self.number = number
+            number = self.number + 1
+            self.number += len(pieces)
+            if len(text) <= self._max_line:
+                lines.append(Lines(number, pieces, at, frames))
+            else:
+                lines += self._bounded(Lines(number, pieces, at, frames))
         if tail:
-            self._keep(tail, at, frame)
+            at = self.offset - len(tail)
+            self._keep(tail, at, frames.at(at))
         return lines
+
+    def _bounded(self, lines: Lines) -> Iterator[Lines]:
+        """Give the lines that are not too long."""
+        for line in lines:
+            if len(line.data) > self._max_line:
+                self._report_too_long(line.number, line.offset, line.frame, len(line.data))
+            else:
+                yield line.alone()
 
     def cut(self) -> Line | None:
         """End the pending line at damage: give it if it is whole all the same, else report it."""
@@ -698,46 +771,75 @@ class _FrameWalker:
         """Tell whether so much was searched in vain that frames after damage are looked for no more."""
         return self._budget <= 0
 
-    def small_frame(self, at: int) -> tuple[bytes, int] | None:
-        """Give the text of a sound, small frame at `at` and where it ends; None for every other kind of frame.
+    def small_frames(self, at: int, room: int) -> tuple[bytes, list[int], int]:
+        """Give the text of the sound, small frames from `at` on, the size of each, and where they end in the file.
 
-        Nearly all frames are of this kind, and are decompressed in one call. What is odd in any way is left to the
-        walk that can tell what is wrong.
+        Nearly all frames are of this kind; their structure is walked, and all are decompressed in one call. What is odd
+        in any way is left to the walk that can tell what is wrong: none are given where the first is. All text together
+        is at most `room` bytes.
         """
         source = self._source
-        index = source.load(at, _FRAME_HEADER_LONGEST)
+        start = index = source.load(at, _FRAME_HEADER_LONGEST)
         window = source.window
-        head = window[index : index + _FRAME_HEADER_LONGEST]
-        if head[: len(_MAGIC)] != _MAGIC or len(head) < _FRAME_HEADER_LONGEST or head[_DESCRIPTOR_AT] & _RESERVED_BIT:
-            return None
-        size = _header_size(head)
-        try:
-            expected = zstandard.frame_content_size(head)
-        except zstandard.ZstdError:
-            return None
-        if not 0 <= expected <= _SMALL_FRAME or _window_size(head, size) > self._max_window:
-            return None
-        position = index + size
         end = len(window)
-        while position + _BLOCK_HEADER <= end:
-            word = window[position] | window[position + 1] << 8 | window[position + 2] << 16
-            kind = word >> 1 & 3
-            if kind == _BLOCK_RESERVED:
-                return None
-            position += _BLOCK_HEADER + (1 if kind == _BLOCK_RLE else word >> 3)
-            if word & 1:
+        most = min(_SMALL_FRAME, self._max_window)
+        sizes: list[int] = []
+        ends: list[int] = []
+        while end - index >= _FRAME_HEADER_LONGEST:
+            descriptor = window[index + _DESCRIPTOR_AT]
+            size, width, base = _FRAME_SHAPES[descriptor]
+            if not width or window[index : index + _DESCRIPTOR_AT] != _MAGIC:
                 break
-        else:
-            return None
-        if head[_DESCRIPTOR_AT] & _CHECKSUM_BIT:
-            position += _CHECKSUM_SIZE
-        if position > end:
-            return None
+            blocks = index + size
+            expected = base + int.from_bytes(window[blocks - width : blocks], "little")
+            if expected > most or expected > room:
+                break
+            if not descriptor & _SINGLE_SEGMENT_BIT and _window_size(window[index:blocks], size) > self._max_window:
+                break
+            position = _end_of_blocks(window, blocks)
+            if position is None or position - index > _SMALL_FRAME_BYTES:
+                break
+            if descriptor & _CHECKSUM_BIT:
+                position += _CHECKSUM_SIZE
+            if position > end:
+                if sizes:
+                    break
+                start = index = source.load(at, position - index)
+                if source.window is window:
+                    break
+                window = source.window
+                end = len(window)
+                continue
+            sizes.append(expected)
+            ends.append(position)
+            room -= expected
+            index = position
+        text, count = self._decompressed(window, start, sizes, ends)
+        return text, sizes[:count], at + ends[count - 1] - start if count else at
+
+    def _decompressed(self, window: bytes, start: int, sizes: list[int], ends: list[int]) -> tuple[bytes, int]:
+        """Give the text of frames that stand one after another, as far as they are sound, and how many those are."""
+        total = sum(sizes)
+        if not sizes:
+            return b"", 0
         try:
-            text = self._decompressor.decompress(window[index:position])
+            reader = self._decompressor.stream_reader(window[start : ends[-1]], read_across_frames=True)
+            text = reader.read(total) if total else b""
+            if len(text) == total and not reader.read(1):
+                return text, len(sizes)
         except zstandard.ZstdError:
-            return None
-        return text, at + position - index
+            pass
+        texts: list[bytes] = []
+        for size, end in zip(sizes, ends, strict=True):
+            try:
+                text = self._decompressor.decompress(window[start:end])
+            except zstandard.ZstdError:
+                break
+            if len(text) != size:
+                break
+            texts.append(text)
+            start = end
+        return b"".join(texts), len(texts)
 
     def texts(self, walk: _Walk) -> Iterator[bytes]:
         """Give the text of the frame at `walk.start`, at most 128 KiB at once, and fill `walk`.
@@ -914,6 +1016,25 @@ class _FrameWalker:
         return False
 
 
+def _end_of_blocks(window: bytes, position: int) -> int | None:
+    """Tell where the blocks that begin at `position` end, which may be behind the window; None for a bad block.
+
+    Where the window ends between two blocks, it is the end of the next block's header.
+    """
+    end = len(window)
+    while True:
+        following = position + _BLOCK_HEADER
+        if following > end:
+            return following
+        word = window[position] | window[position + 1] << 8 | window[position + 2] << 16
+        kind = word >> 1 & 3
+        if kind == _BLOCK_RESERVED:
+            return None
+        position = following + (1 if kind == _BLOCK_RLE else word >> 3)
+        if word & 1:
+            return position
+
+
 def _header_size(head: bytes) -> int:
     """Tell the size of a frame's header by its descriptor; by the least there can be if that is missing."""
     if len(head) <= _DESCRIPTOR_AT:
@@ -922,6 +1043,18 @@ def _header_size(head: bytes) -> int:
     single = bool(descriptor & _SINGLE_SEGMENT_BIT)
     content = _CONTENT_SIZE_SIZES[descriptor >> 6] or (1 if single else 0)
     return _DESCRIPTOR_AT + 1 + (0 if single else 1) + _DICTIONARY_ID_SIZES[descriptor & 3] + content
+
+
+def _frame_shape(descriptor: int) -> tuple[int, int, int]:
+    """Tell the size of a frame's header, that of its content size (0: none, or no frame), and what that counts from."""
+    if descriptor & _RESERVED_BIT:
+        return 0, 0, 0
+    width = _CONTENT_SIZE_SIZES[descriptor >> 6] or (1 if descriptor & _SINGLE_SEGMENT_BIT else 0)
+    # A field of two bytes counts from where a field of one byte ends.
+    return _header_size(bytes(_DESCRIPTOR_AT) + bytes([descriptor])), width, 256 if width == 2 else 0
+
+
+_FRAME_SHAPES: Final = tuple(_frame_shape(descriptor) for descriptor in range(256))
 
 
 def _window_size(head: bytes, size: int) -> int:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import ClassVar, TypeAlias, Union, cast
 
 import msgspec
 
-from analysis.sessions.rows import Row, whole_number
+from analysis.sessions.rows import Count, Envelope, Row, parse_row, whole_number
 from breaker.messages import KIND_NAMING_PLUGIN, PLUGIN
 
 __all__ = [
     "PACKED_TYPES",
-    "UNREAD_TYPES",
     "ApprovalAsked",
     "ApprovalDecided",
     "AssistantMessage",
@@ -25,9 +23,11 @@ __all__ = [
     "SeedMarker",
     "StepStart",
     "UserMessage",
+    "UsualRow",
     "is_known_type",
     "packed_parts",
     "read_event",
+    "read_row",
 ]
 
 PACKED_TYPES = frozenset({"text-chunks", "reasoning-chunks", "tool-call-chunks"})
@@ -86,12 +86,8 @@ _UNREAD_TYPES = frozenset(
 )
 _TEAM_PREFIX = "team/"
 
-UNREAD_TYPES = frozenset(kind.encode() for kind in _UNREAD_TYPES)
-"""The types of the vocabulary whose data no count needs, as they stand in a log."""
 
-
-@dataclass(frozen=True, slots=True)
-class UserMessage:
+class UserMessage(msgspec.Struct, frozen=True):
     """A message in the user's role; a human's where `human`."""
 
     human: bool
@@ -101,8 +97,7 @@ class UserMessage:
     message_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantMessage:
+class AssistantMessage(msgspec.Struct, frozen=True):
     """A message of the model."""
 
     tokens: int | None
@@ -112,16 +107,14 @@ class AssistantMessage:
     message_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class StepStart:
+class StepStart(msgspec.Struct, frozen=True):
     """A model step begins."""
 
     turn: int | None
     step: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class CallStart:
+class CallStart(msgspec.Struct, frozen=True):
     """A call row: a tool call, or one nested in a program (`nested`)."""
 
     call_id: str
@@ -133,8 +126,7 @@ class CallStart:
     step: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ResultEvent:
+class ResultEvent(msgspec.Struct, frozen=True):
     """A result row: of a call, or of a nested one."""
 
     call_id: str | None
@@ -148,11 +140,16 @@ class ResultEvent:
     has_error: bool
     """An `error` member exists, even null."""
     meta: Mapping[str, object]
-    content: Sequence[object]
+    texts: tuple[str, ...]
+    """One for each content block, empty where a block holds none."""
+
+    @property
+    def text(self) -> str:
+        """All of it, a block a line, as the guard classifies it."""
+        return self.texts[0] if len(self.texts) == 1 else "\n".join(self.texts)
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalAsked:
+class ApprovalAsked(msgspec.Struct, frozen=True):
     """Somebody was asked whether a call may run."""
 
     approval_id: str
@@ -161,31 +158,27 @@ class ApprovalAsked:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalDecided:
+class ApprovalDecided(msgspec.Struct, frozen=True):
     """What was answered."""
 
     approval_id: str
     outcome: str
 
 
-@dataclass(frozen=True, slots=True)
-class HookResult:
+class HookResult(msgspec.Struct, frozen=True):
     """What a hook before or after a tool said."""
 
     point: str
     decision: str
 
 
-@dataclass(frozen=True, slots=True)
-class SeedMarker:
+class SeedMarker(msgspec.Struct, frozen=True):
     """The end of an inherited prefix (`inherited`), or the place where a process opened the log again."""
 
     inherited: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHeader:
+class RequestHeader(msgspec.Struct, frozen=True):
     """What the model was offered."""
 
     model: str | None
@@ -220,12 +213,14 @@ def packed_parts(data: Mapping[str, object]) -> int:
     return 1
 
 
-def read_event(row: Row) -> Event | None:
+def read_event(row: Row | UsualRow) -> Event | None:
     """Read a row into an event; None for a type that no count needs.
 
     Raises:
         BadRowError: the row is of a known type but not of its shape.
     """
+    if isinstance(row, UsualRow):
+        return row.event()
     reader = _READERS.get(row.type)
     return None if reader is None else reader(row)
 
@@ -246,8 +241,8 @@ def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _block_texts(content: object) -> str:
-    return "\n".join(_text(_mapping(block).get("text")) for block in _list(content))
+def _block_texts(content: object) -> tuple[str, ...]:
+    return tuple(_text(_mapping(block).get("text")) for block in _list(content))
 
 
 def _user_message(row: Row) -> Event:
@@ -259,7 +254,7 @@ def _user_message(row: Row) -> Event:
     return UserMessage(
         human=kind == "user",
         breaker_notice=notice,
-        text=_block_texts(message.get("content")),
+        text="\n".join(_block_texts(message.get("content"))),
         message_id=_text(message.get("id")),
     )
 
@@ -267,55 +262,14 @@ def _user_message(row: Row) -> Event:
 _TOKEN_BUCKETS = ("inputTokens", "cacheReadTokens", "outputTokens")
 
 
-class _Block(msgspec.Struct):
-    text: object = None
-
-
-class _Source(msgspec.Struct):
-    model: object = None
-
-
-class _Message(msgspec.Struct):
-    content: list[_Block]
-    source: _Source | None = None
-    id: object = None
-
-
-class _AssistantData(msgspec.Struct):
-    """What is read of the model's message; the stream it came in, several times as long, is passed over."""
-
-    message: _Message
-    usage: dict[str, object] | None = None
-
-
-_ASSISTANT_DATA = msgspec.json.Decoder(_AssistantData)
-
-
 def _assistant_message(row: Row) -> Event:
-    if row.raw is None:
-        return _odd_assistant_message(row)
-    try:
-        data = _ASSISTANT_DATA.decode(row.raw)
-    except (msgspec.MsgspecError, RecursionError, ValueError):
-        return _odd_assistant_message(row)
-    message = data.message
-    return AssistantMessage(
-        tokens=_tokens(data.usage or {}),
-        model=_text_or_none(message.source.model) if message.source is not None else None,
-        text="\n".join(_text(block.text) for block in message.content),
-        message_id=_text(message.id),
-    )
-
-
-def _odd_assistant_message(row: Row) -> Event:
-    """Read a message of another shape, or one the fast decoder refuses."""
     data = row.data()
     message = _mapping(data.get("message", data))
     source = _mapping(message.get("source", data.get("provenance")))
     return AssistantMessage(
         tokens=_tokens(_mapping(data.get("usage"))),
         model=_text_or_none(source.get("model")),
-        text=_block_texts(message.get("content")),
+        text="\n".join(_block_texts(message.get("content"))),
         message_id=_text(message.get("id")),
     )
 
@@ -383,7 +337,7 @@ def _result(row: Row) -> Event:
         error=data.get("error"),
         has_error="error" in data,
         meta=_mapping(data.get("meta")),
-        content=content,
+        texts=_block_texts(content),
     )
 
 
@@ -399,7 +353,7 @@ def _nested_result(row: Row) -> Event:
         error=data.get("error"),
         has_error="error" in data,
         meta=_mapping(data.get("meta")),
-        content=_list(data.get("content")),
+        texts=_block_texts(data.get("content")),
     )
 
 
@@ -457,3 +411,146 @@ _READERS = {
     **dict.fromkeys(_NESTED_STARTS, _nested_call),
     **dict.fromkeys(_NESTED_SETTLES, _nested_result),
 }
+
+
+# The usual rows in their usual shape are decoded in one step, and only what is read of them; whatever is shaped
+# otherwise, or refused by the fast decoder, goes through the readers above and comes to the same.
+
+
+class UsualRow(Envelope, kw_only=True, tag_field="type"):
+    """A row of a known type in its usual shape, decoded in one step. Its own members say what is read of it."""
+
+    kind: ClassVar[str]
+
+    def event(self) -> Event | None:
+        """Return what the row tells; None for a type that no count needs."""
+        return None
+
+
+class _TextBlock(msgspec.Struct, tag_field="type", tag="text"):
+    text: str
+
+
+class _ResultMessage(msgspec.Struct):
+    content: list[_TextBlock]
+    tool_call_id: str = msgspec.field(name="toolCallId")
+    id: str = ""
+    is_error: bool | None = msgspec.field(default=None, name="isError")
+
+
+class _ResultData(msgspec.Struct):
+    message: _ResultMessage
+    turn: Count | None = None
+    step: Count | None = None
+    error: object = msgspec.UNSET
+    meta: dict[str, object] | None = None
+
+
+class _ResultRecord(UsualRow, kw_only=True, tag="tool/result"):
+    kind = "tool/result"
+    data: _ResultData
+
+    def event(self) -> Event:
+        data, message = self.data, self.data.message
+        given = data.error is not msgspec.UNSET
+        return ResultEvent(
+            message.tool_call_id,
+            message.id,
+            False,
+            data.turn,
+            data.step,
+            message.is_error,
+            data.error if given else None,
+            given,
+            data.meta or {},
+            tuple([block.text for block in message.content]),
+        )
+
+
+class _CallData(msgspec.Struct):
+    call_id: str = msgspec.field(name="callId")
+    name: str
+    arguments: object = None
+    turn: Count | None = None
+    step: Count | None = None
+
+
+class _CallRecord(UsualRow, kw_only=True, tag="tool/call"):
+    kind = "tool/call"
+    data: _CallData
+
+    def event(self) -> Event:
+        data = self.data
+        return CallStart(data.call_id, data.name, data.arguments, False, data.turn, data.step)
+
+
+class _StepData(msgspec.Struct):
+    turn: Count | None = None
+    step: Count | None = None
+
+
+class _StepRecord(UsualRow, kw_only=True, tag="step/start"):
+    kind = "step/start"
+    data: _StepData
+
+    def event(self) -> Event:
+        return StepStart(self.data.turn, self.data.step)
+
+
+class _Block(msgspec.Struct):
+    text: object = None
+
+
+class _Source(msgspec.Struct):
+    model: object = None
+
+
+class _Message(msgspec.Struct):
+    content: list[_Block]
+    source: _Source | None = None
+    id: object = None
+
+
+class _AssistantData(msgspec.Struct):
+    """What is read of the model's message; the stream it came in, several times as long, is passed over."""
+
+    message: _Message
+    usage: dict[str, object] | None = None
+
+
+class _AssistantRecord(UsualRow, kw_only=True, tag="assistant/message"):
+    kind = "assistant/message"
+    data: _AssistantData
+
+    def event(self) -> Event:
+        data, message = self.data, self.data.message
+        return AssistantMessage(
+            None if data.usage is None else _tokens(data.usage),
+            _text_or_none(message.source.model) if message.source is not None else None,
+            "\n".join([_text(block.text) for block in message.content]),
+            _text(message.id),
+        )
+
+
+def _unread_record(kind: str) -> type[UsualRow]:
+    name = f"_Unread{kind.title()}"
+    return cast("type[UsualRow]", msgspec.defstruct(name, [], bases=(UsualRow,), tag=kind, namespace={"kind": kind}))
+
+
+_USUAL: list[type[UsualRow]] = [_ResultRecord, _CallRecord, _StepRecord, _AssistantRecord]
+_RECORDS: msgspec.json.Decoder[UsualRow] = msgspec.json.Decoder(
+    Union[tuple(_USUAL + [_unread_record(kind) for kind in sorted(_UNREAD_TYPES)])]  # noqa: UP007
+)
+
+
+def read_row(data: bytes) -> Row | UsualRow:
+    """Decode one line. A row that nobody reads is passed over by its structure: what its texts hold is not judged.
+
+    Raises:
+        BadRowError: it is no record.
+    """
+    try:
+        record = _RECORDS.decode(data)
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return parse_row(data)
+    return record if record.seq0 is None and record.time0 is None else parse_row(data)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Final, Literal, TypeAlias, cast
 
 from analysis.sessions.events import (
     PACKED_TYPES,
-    UNREAD_TYPES,
     ApprovalAsked,
     ApprovalDecided,
     AssistantMessage,
@@ -27,9 +26,11 @@ from analysis.sessions.events import (
     SeedMarker,
     StepStart,
     UserMessage,
+    UsualRow,
     is_known_type,
     packed_parts,
     read_event,
+    read_row,
 )
 from analysis.sessions.header import Header
 from analysis.sessions.outcomes import (
@@ -42,9 +43,8 @@ from analysis.sessions.outcomes import (
     recorded_exit_code,
 )
 from analysis.sessions.report import ReadReport
-from analysis.sessions.rows import BadRowError, Row, decode_value, parse_row
+from analysis.sessions.rows import BadRowError, Row, decode_value
 from breaker.ecmascript import parse_json
-from breaker.failure import rendered_text, result_text
 from breaker.measures import Call
 from breaker.messages import ASK_OPENING
 from breaker.rulesets import Ruleset
@@ -73,6 +73,7 @@ __all__ = [
     "SettleFact",
     "StepFact",
     "TurnFact",
+    "arguments_of",
 ]
 
 ResultSource = Literal["rebuilt", "log"]
@@ -124,6 +125,8 @@ _FORKED_CLOSER = "forked-tool-result-"
 _NOT_STARTED = "TOOL_NOT_STARTED"
 _MARKER = "session/end-seed"
 _REPAIR_CLOSER = "interrupted-tool-result-"
+_MANY_OPEN = 64
+"""Open calls up to which they are looked through one by one; no model makes more at once."""
 
 
 @dataclass(slots=True)
@@ -151,7 +154,7 @@ class CallFact:
     """The outcome under each further ruleset that was asked for, in order; empty where the log holds no result."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SettleFact:
     """A call's result stands here, whatever became of the call."""
 
@@ -160,18 +163,18 @@ class SettleFact:
     time: float | None
     is_error: bool
     """The flag as recorded."""
-    content: Sequence[object]
-    """The result's content blocks; not kept longer than the fact."""
+    texts: Sequence[str] = ()
+    """The texts of the result's content blocks; not kept longer than the fact."""
     closer: bool = False
     """No result of the tool: written when a log was repaired, for a call whose outcome is unknown."""
 
     @property
     def text(self) -> str:
         """The result's text, as the guard quotes it."""
-        return rendered_text({"content": self.content})
+        return "\n".join(text for text in self.texts if text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TurnFact:
     """The guard's state is cleared here; a human message may open a turn."""
 
@@ -182,7 +185,7 @@ class TurnFact:
     """The human turn from here on."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MessageFact:
     """The model spoke."""
 
@@ -196,7 +199,7 @@ class MessageFact:
     """Of those, the ones that are short phrases."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StepFact:
     """A model step begins."""
 
@@ -230,10 +233,44 @@ class SessionFacts:
     """One digest per own message, call and result, where asked for: what stays the same through a migration."""
 
 
-@dataclass(slots=True)
+_NO_SIGNS = CallSigns()
+
+
 class _OpenCall:
-    fact: CallFact
-    signs: CallSigns
+    __slots__ = ("fact", "signs")
+
+    def __init__(self, fact: CallFact) -> None:
+        self.fact = fact
+        self.signs = _NO_SIGNS
+
+    def own_signs(self) -> CallSigns:
+        """Return the signs of this call, to be added to."""
+        if self.signs is _NO_SIGNS:
+            self.signs = CallSigns()
+        return self.signs
+
+
+class _LastOpen:
+    """Finds the last open call of an id or a tool, where very many are open."""
+
+    def __init__(self, opened: Mapping[int, _OpenCall]) -> None:
+        self._opened = opened
+        self._of_id: dict[str, list[int]] = {}
+        self._of_tool: dict[str, list[int]] = {}
+        for seq, pending in opened.items():
+            self.add(seq, pending.fact)
+
+    def add(self, seq: int, fact: CallFact) -> None:
+        """Take a call that was just opened."""
+        self._of_id.setdefault(fact.call_id, []).append(seq)
+        self._of_tool.setdefault(fact.call.name, []).append(seq)
+
+    def find(self, call_id: str | None, tool: str) -> _OpenCall | None:
+        """Return the last one of an id, or of a tool where no id is given; None where none is open."""
+        stack = self._of_tool.get(tool, []) if call_id is None else self._of_id.get(call_id, [])
+        while stack and stack[-1] not in self._opened:
+            stack.pop()
+        return self._opened[stack[-1]] if stack else None
 
 
 _Key: TypeAlias = tuple[int | None, int | None, str | None]
@@ -262,6 +299,9 @@ class _Sequence:
             seq = self.next
         else:
             self._numbered = True
+        if seq == self.next:
+            self.next = seq + parts
+            return seq
         if seq > self.next:
             self._gap_starts.append(self.next)
             self._gap_ends.append(seq)
@@ -269,7 +309,7 @@ class _Sequence:
             if self._on_remark is not None:
                 missing = f"{self.next} is" if seq == self.next + 1 else f"{self.next} to {seq - 1} are"
                 self._on_remark(GAP, f"number {missing} missing before this row", seq)
-        elif seq < self.next:
+        else:
             if not self._fill(seq):
                 self.repeated += 1
                 if self._on_remark is not None:
@@ -298,15 +338,15 @@ class _Sequence:
         return True
 
 
-def _accept(sequence: _Sequence, data: bytes, unread: Container[bytes] = UNREAD_TYPES) -> tuple[Row, int | None]:
+def _accept(sequence: _Sequence, data: bytes) -> tuple[Row | UsualRow, int | None]:
     """Read a line and number it; the number is None where a row of it was there already.
 
     Raises:
         BadRowError: it is no record.
     """
     try:
-        row = parse_row(data, unread)
-        parts = packed_parts(row.data()) if row.type in PACKED_TYPES else 1
+        row = read_row(data)
+        parts = packed_parts(row.data()) if isinstance(row, Row) and row.type in PACKED_TYPES else 1
     except BadRowError:
         sequence.skip()
         raise
@@ -323,7 +363,12 @@ class MarkerScan:
         """Tell whether a line is an inherited marker that counts; of several the last ends what is inherited."""
         try:
             row, seq = _accept(self._sequence, data)
-            return seq is not None and row.type == _MARKER and read_event(row) == SeedMarker(inherited=True)
+            return (
+                seq is not None
+                and isinstance(row, Row)
+                and row.type == _MARKER
+                and read_event(row) == SeedMarker(inherited=True)
+            )
         except BadRowError:
             return False
 
@@ -353,12 +398,13 @@ class FactBuilder:
         self.seq = 0
         """Number of the row that was added last, the one that was next where it could not be read."""
         self._on_remark = on_remark
-        self._unread: Container[bytes] = UNREAD_TYPES if on_remark is None else frozenset()
         self._sequence = _Sequence(on_remark)
-        self._queue: deque[Fact] = deque()
+        self.queue: deque[Fact] = deque()
+        """Facts that are not given out yet."""
         self._inheriting = header.is_fork
         self._open: dict[int, _OpenCall] = {}
-        self._open_by_key: dict[_Key, list[int]] = {}
+        self._open_by_key: dict[_Key, deque[int]] = {}
+        self._last_open_index: _LastOpen | None = None
         self._settled: dict[int, str] = {}
         self._settled_keys: set[_Key] = set()
         self._inherited: dict[int, str] = {}
@@ -386,38 +432,41 @@ class FactBuilder:
             BadRowError: it is no record, or of a known type but not of its shape; it is not counted.
         """
         self.seq = self._sequence.next
-        row, seq = _accept(self._sequence, data, self._unread)
+        row, seq = _accept(self._sequence, data)
         if seq is None:
             return
         self.seq = seq
-        self._leave_prefix_by_length(seq)
+        if self._inheriting:
+            self._leave_prefix_by_length(seq)
         event = read_event(row)
         self._report.rows += 1
         if event is None:
-            if not is_known_type(row.type):
+            if isinstance(row, Row) and not is_known_type(row.type):
                 self._unknown_types[row.type] = self._unknown_types.get(row.type, 0) + 1
                 self._remark(UNKNOWN_EVENT, f"an event of the unknown type {row.type}, passed over")
-        elif isinstance(event, UserMessage | AssistantMessage | ResultEvent) and not row.appended:
-            pass
-        else:
+        elif row.appended or not isinstance(event, (UserMessage, AssistantMessage, ResultEvent)):
             self._take(seq, row, event)
-        if row.time is not None and not isinstance(event, SeedMarker):
-            if self.session.first_time is None:
-                self.session.first_time = row.time
-            self.session.last_time = row.time
+        time = row.time
+        if time is not None and not isinstance(event, SeedMarker):
+            session = self.session
+            if session.first_time is None:
+                session.first_time = time
+            session.last_time = time
 
-    def drain(self) -> Iterator[Fact]:
+    def drain(self) -> Sequence[Fact]:
         """Give out the facts whose outcome is known, in order."""
-        queue = self._queue
+        queue = self.queue
         if self._inheriting:
             queue.clear()
+        known: list[Fact] = []
         while queue:
             head = queue[0]
             if isinstance(head, CallFact) and not head.resolved:
-                return
-            yield queue.popleft()
+                break
+            known.append(queue.popleft())
+        return known
 
-    def finish(self) -> Iterator[Fact]:
+    def finish(self) -> Sequence[Fact]:
         """End the session: what is still open stays open, and the notes are written."""
         if self._inheriting:
             self.end_prefix()
@@ -428,13 +477,13 @@ class FactBuilder:
             pending.fact.resolved = True
         self._open.clear()
         self._write_notes()
-        yield from self.drain()
+        return self.drain()
 
     # -- forks ---------------------------------------------------------------------------------------------------
 
     def _leave_prefix_by_length(self, seq: int) -> None:
         length = self.session.header.seed_length
-        if self._inheriting and length is not None and seq >= length:
+        if length is not None and seq >= length:
             self.end_prefix()
 
     def end_prefix(self) -> None:
@@ -443,7 +492,7 @@ class FactBuilder:
         self._inherited |= self._settled
         self._inherited |= {seq: pending.fact.call_id for seq, pending in self._open.items()}
         self._inherited_keys |= self._settled_keys | self._open_by_key.keys()
-        self._queue.clear()
+        self.queue.clear()
         self._open.clear()
         self._open_by_key.clear()
         self._settled.clear()
@@ -459,7 +508,7 @@ class FactBuilder:
         session.recorded_under_breaker = False
         session.digests.clear()
 
-    def _mark(self, seq: int, row: Row, marker: SeedMarker) -> None:
+    def _mark(self, seq: int, row: Row | UsualRow, marker: SeedMarker) -> None:
         if marker.inherited:
             if self.session.imported:
                 self._reset(seq, row, "import")
@@ -472,13 +521,15 @@ class FactBuilder:
             self._remark(RESUME, "a process opened the session again here; the guard's state was cleared")
             self._reset(seq, row, "resume")
 
-    def _reset(self, seq: int, row: Row, cause: Literal["human", "resume", "import"]) -> None:
-        self._queue.append(TurnFact(seq=seq, time=row.time, cause=cause, turn=self.session.turns))
+    def _reset(self, seq: int, row: Row | UsualRow, cause: Literal["human", "resume", "import"]) -> None:
+        self.queue.append(TurnFact(seq=seq, time=row.time, cause=cause, turn=self.session.turns))
 
     # -- events --------------------------------------------------------------------------------------------------
 
-    def _take(self, seq: int, row: Row, event: Event) -> None:
+    def _take(self, seq: int, row: Row | UsualRow, event: Event) -> None:
         match event:
+            case StepStart():
+                self.queue.append(StepFact(seq, row.time, event.turn, event.step))
             case CallStart():
                 self._start_call(seq, row, event)
             case ResultEvent():
@@ -489,10 +540,9 @@ class FactBuilder:
                 self._spoken_since_human = True
                 if event.model is not None and event.model not in self.session.models:
                     self.session.models.append(event.model)
-                self._digest(row, "assistant", event.message_id, event.text)
-                self._queue.append(self._message(seq, row, event))
-            case StepStart():
-                self._queue.append(StepFact(seq=seq, time=row.time, recorded_turn=event.turn, step=event.step))
+                if self._digests:
+                    self._digest(row, "assistant", event.message_id, event.text)
+                self.queue.append(self._message(seq, row, event))
             case ApprovalAsked():
                 self._asked_about(event)
             case ApprovalDecided():
@@ -509,16 +559,17 @@ class FactBuilder:
                 if event.model is not None and event.model not in self.session.models:
                     self.session.models.append(event.model)
 
-    def _message(self, seq: int, row: Row, event: AssistantMessage) -> MessageFact:
+    def _message(self, seq: int, row: Row | UsualRow, event: AssistantMessage) -> MessageFact:
         limit = self._short_line
         if limit is None:
-            return MessageFact(seq=seq, time=row.time, tokens=event.tokens)
+            return MessageFact(seq, row.time, event.tokens)
         lengths = [len(line) for raw in event.text.splitlines() if (line := raw.strip())]
         short = sum(length <= limit for length in lengths)
         return MessageFact(seq=seq, time=row.time, tokens=event.tokens, lines=len(lengths), short_lines=short)
 
-    def _user_message(self, seq: int, row: Row, message: UserMessage) -> None:
-        self._digest(row, "user", message.message_id, message.text)
+    def _user_message(self, seq: int, row: Row | UsualRow, message: UserMessage) -> None:
+        if self._digests:
+            self._digest(row, "user", message.message_id, message.text)
         if message.breaker_notice:
             self.session.recorded_under_breaker = True
         if not message.human:
@@ -528,35 +579,36 @@ class FactBuilder:
             self._spoken_since_human = False
         self._reset(seq, row, "human")
 
-    def _start_call(self, seq: int, row: Row, start: CallStart) -> None:
+    def _start_call(self, seq: int, row: Row | UsualRow, start: CallStart) -> None:
         self._spoken_since_human = True
         arguments, raw = _arguments(start)
         if start.name == _FETCH_FILE_TOOL:
             self.session.offers_fetch_file = True
+        session = self.session
+        call = Call(start.name, arguments)
         fact = CallFact(
-            index=self.session.calls,
-            seq=seq,
-            time=row.time,
-            turn=self.session.turns,
-            recorded_turn=start.turn,
-            step=start.step,
-            call=Call(name=start.name, arguments=arguments),
-            raw_arguments=raw,
-            call_id=start.call_id,
-            nested=start.nested,
+            session.calls, seq, row.time, session.turns, start.turn, start.step, call, raw, start.call_id, start.nested
         )
-        self._digest(row, "call", start.name, raw if raw is not None else repr(arguments))
-        self.session.calls += 1
-        pending = _OpenCall(fact=fact, signs=CallSigns())
+        if self._digests:
+            self._digest(row, "call", start.name, raw if raw is not None else repr(arguments))
+        session.calls += 1
+        pending = _OpenCall(fact)
         self._open[seq] = pending
-        self._open_by_key.setdefault(_key(start), []).append(seq)
+        key = _key(start)
+        waiting = self._open_by_key.get(key)
+        if waiting is None:
+            self._open_by_key[key] = deque((seq,))
+        else:
+            waiting.append(seq)
+        if self._last_open_index is not None:
+            self._last_open_index.add(seq, fact)
         self._last_call = pending
-        self._queue.append(fact)
+        self.queue.append(fact)
 
     def _hook(self, hook: HookResult) -> None:
         if hook.point == "PreToolUse":
             if self._last_call is not None and hook.decision in {"block", "deny", "ask"}:
-                signs = self._last_call.signs
+                signs = self._last_call.own_signs()
                 if not signs.hook_before or signs.hook_before == "ask":
                     signs.hook_before = hook.decision
         elif hook.point == "PostToolUse" and hook.decision in {"block", "deny"}:
@@ -565,56 +617,63 @@ class FactBuilder:
     def _asked_about(self, asked: ApprovalAsked) -> None:
         pending = self._last_open(asked)
         if pending is not None:
-            pending.signs.asked.append((asked.approval_id, asked.reason))
-            self._asked[asked.approval_id] = pending.signs
+            signs = pending.own_signs()
+            signs.asked.append((asked.approval_id, asked.reason))
+            self._asked[asked.approval_id] = signs
         if asked.reason.startswith(ASK_OPENING):
             self.session.recorded_under_breaker = True
 
     def _last_open(self, asked: ApprovalAsked) -> _OpenCall | None:
-        for pending in reversed(self._open.values()):
-            if asked.call_id is None:
-                if pending.fact.call.name == asked.tool:
+        if len(self._open) <= _MANY_OPEN:
+            self._last_open_index = None
+            for pending in reversed(self._open.values()):
+                fact = pending.fact
+                if fact.call.name == asked.tool if asked.call_id is None else fact.call_id == asked.call_id:
                     return pending
-            elif pending.fact.call_id == asked.call_id:
-                return pending
-        return None
+            return None
+        if self._last_open_index is None:
+            self._last_open_index = _LastOpen(self._open)
+        return self._last_open_index.find(asked.call_id, asked.tool)
 
-    def _settle(self, seq: int, row: Row, result: ResultEvent) -> None:
+    def _settle(self, seq: int, row: Row | UsualRow, result: ResultEvent) -> None:
         blocked = self._hook_blocks_next_result
         self._hook_blocks_next_result = False
         if self._digests:
-            text = result_text({"content": result.content})
-            self._digest(row, "result", result.message_id, str(result.is_error), text)
-        pending = None if _error_code(result) == _NOT_STARTED else self._join(row, result)
+            self._digest(row, "result", result.message_id, str(result.is_error), result.text)
+        code = None if result.error is None else _error_code(result)
+        pending = None if code == _NOT_STARTED else self._join(row, result)
         if pending is None:
             self._unjoined(row, result)
             return
-        pending.signs.hook_after_blocks = blocked
+        if blocked:
+            pending.own_signs().hook_after_blocks = True
+        fact = pending.fact
         outcome = self._outcome(pending, result, self._ruleset)
         if self._other_rulesets:
             others = (self._outcome(pending, result, ruleset) for ruleset in self._other_rulesets)
-            pending.fact.other_outcomes = tuple(others)
+            fact.other_outcomes = tuple(others)
         if outcome.kind == "denied" or is_own_denial(result):
             self.session.recorded_under_breaker = True
-        pending.fact.outcome = outcome
-        pending.fact.resolved = True
-        closer = result.message_id.startswith(_REPAIR_CLOSER) or _error_code(result) == "TOOL_OUTCOME_UNKNOWN"
+        fact.outcome = outcome
+        fact.resolved = True
+        closer = result.message_id.startswith(_REPAIR_CLOSER) or code == "TOOL_OUTCOME_UNKNOWN"
         is_error = result.is_error is True
-        self._queue.append(SettleFact(pending.fact, seq, row.time, is_error, result.content, closer))
+        self.queue.append(SettleFact(fact, seq, row.time, is_error, result.texts, closer))
 
     def _outcome(self, pending: _OpenCall, result: ResultEvent, ruleset: Ruleset) -> Outcome:
         if self._outcome_source == "log":
             outcome = outcome_from_log(pending.fact.call, result, ruleset)
         else:
             outcome = outcome_of(pending.fact.call, pending.signs, result, ruleset)
-        recorded = recorded_exit_code(result) if outcome.exit_code is None else None
+        recorded = recorded_exit_code(result) if result.meta and outcome.exit_code is None else None
         return outcome if recorded is None else replace(outcome, exit_code=recorded)
 
-    def _join(self, row: Row, result: ResultEvent) -> _OpenCall | None:
+    def _join(self, row: Row | UsualRow, result: ResultEvent) -> _OpenCall | None:
         """Find the call a result belongs to: by the seq it follows from, else the oldest open one of its key."""
+        call_id = result.call_id
         for source in row.sources:
             pending = self._open.get(source)
-            if pending is not None and result.call_id in {None, pending.fact.call_id}:
+            if pending is not None and (call_id is None or call_id == pending.fact.call_id):
                 return self._close(source)
         if _follows(row, result, self._settled) or _follows(row, result, self._inherited):
             return None
@@ -627,7 +686,11 @@ class FactBuilder:
         fact = pending.fact
         key = _fact_key(fact)
         waiting = self._open_by_key[key]
-        waiting.remove(seq)
+        # What is closed in the middle goes when it comes to an end; a search for it could take long.
+        while waiting and waiting[0] not in self._open:
+            waiting.popleft()
+        while waiting and waiting[-1] not in self._open:
+            waiting.pop()
         if not waiting:
             del self._open_by_key[key]
         self._settled[seq] = fact.call_id
@@ -637,7 +700,7 @@ class FactBuilder:
                 del self._asked[approval]
         return pending
 
-    def _unjoined(self, row: Row, result: ResultEvent) -> None:
+    def _unjoined(self, row: Row | UsualRow, result: ResultEvent) -> None:
         key = _key(result)
         if result.message_id.startswith(_FORKED_CLOSER) or _follows(row, result, self._inherited):
             self._ignored_closers += 1
@@ -656,9 +719,7 @@ class FactBuilder:
 
     # -- what is told at the end ---------------------------------------------------------------------------------
 
-    def _digest(self, row: Row, kind: str, *texts: str) -> None:
-        if not self._digests:
-            return
+    def _digest(self, row: Row | UsualRow, kind: str, *texts: str) -> None:
         digest = blake2b(f"{kind}\0{row.time}".encode(), digest_size=_DIGEST_BYTES)
         for text in texts:
             digest.update(b"\0")
@@ -714,7 +775,7 @@ def _error_code(result: ResultEvent) -> object:
     return cast("Mapping[str, object]", result.error).get("code") if isinstance(result.error, Mapping) else None
 
 
-def _follows(row: Row, result: ResultEvent, calls: Mapping[int, str]) -> bool:
+def _follows(row: Row | UsualRow, result: ResultEvent, calls: Mapping[int, str]) -> bool:
     """Tell whether a result says it follows from one of these calls (seq to id), and its own id agrees."""
     return any(source in calls and result.call_id in {None, calls[source]} for source in row.sources)
 
@@ -729,20 +790,25 @@ def _fact_key(fact: CallFact) -> _Key:
 
 
 def _arguments(start: CallStart) -> tuple[object, str | None]:
-    """Return a call's arguments as the tool got them, and their text where they were text.
-
-    The empty text is no arguments; text that is not strict JSON reaches the tool as it is.
-    """
+    """Return a call's arguments as the tool got them, and their text where they were text."""
     given = start.arguments
     if start.nested or not isinstance(given, str):
         return ({} if given is None else given), None
-    if not given:
-        return {}, given
+    return arguments_of(given), given
+
+
+def arguments_of(text: str) -> object:
+    """Return a call's arguments as the tool got them, from their text.
+
+    The empty text is no arguments; text that is not strict JSON reaches the tool as it is.
+    """
+    if not text:
+        return {}
     try:
-        return decode_value(given.encode()), given
+        return decode_value(text.encode())
     except (BadRowError, UnicodeEncodeError):
         pass
     try:
-        return parse_json(given), given
+        return parse_json(text)
     except ValueError:
-        return given, given
+        return text

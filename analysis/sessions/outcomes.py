@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from analysis.sessions.events import ResultEvent
 from breaker.ecmascript import is_number
-from breaker.failure import Classification, Failure, classify, result_text
+from breaker.failure import Classification, Failure, classify
 from breaker.measures import Call, is_shell_tool, shell_command
 from breaker.messages import ASK_OPENING, DENIAL_MARKER, SHELL_HTTP_MARKER
 from breaker.rulesets import Ruleset
@@ -74,6 +74,11 @@ class CallSigns:
     decided: dict[str, str] = field(default_factory=dict[str, str])
     """The first decision of each approval."""
 
+    @property
+    def any(self) -> bool:
+        """Tell whether anything stands there."""
+        return bool(self.hook_before or self.hook_after_blocks or self.asked)
+
 
 _OWN_DENIALS = (f"Error: {DENIAL_MARKER}", f"Error: {SHELL_HTTP_MARKER}")
 _OWN_ASK_UNANSWERED = f"Error: {ASK_OPENING}"
@@ -100,6 +105,9 @@ _PROMOTED = re.compile(r"(?:\A|\n)\[still running after [0-9]+ms; moved to backg
 _SPILL_START = "(Omitted "
 _SPILL = re.compile(r"\(Omitted [0-9]+ bytes\. Full formatted result stored at: .*\)\s*\Z", re.DOTALL)
 _CLIP_START = "<response clipped><NOTE>"
+_CLIP_END = "</NOTE>"
+_SPILL_END = ")"
+_ENDING = 64
 _LONGEST_MARKER = 4096
 """Marker lines are short; a longer last line is output."""
 
@@ -119,8 +127,13 @@ def outcome_of(call: Call, signs: CallSigns, result: ResultEvent, ruleset: Rules
     Where several signs meet, in this order: the guard's own denial, a cancelled approval, not run, denied before the
     guard, a block after the body, the body's own result.
     """
-    text = result_text({"content": result.content})
     is_error = _is_error(result)
+    if result.is_error is False and result.error is None and not signs.any:
+        # By far the most: the body ran, and nobody had a say.
+        if _is_plainly_fine(call.name, result, ruleset):
+            return _FINE
+        return _of_the_body(call, result, ruleset, is_error=False)
+    text = result.text
     code = _error_code(result.error)
     if is_own_denial(result):
         return Outcome(kind="denied", commits=True, settles=False, evidence="structured", rule="this guard's denial")
@@ -147,19 +160,40 @@ def outcome_of(call: Call, signs: CallSigns, result: ResultEvent, ruleset: Rules
     return _of_the_body(call, result, ruleset, is_error=is_error)
 
 
+_FINE = Outcome(kind="ok", commits=True, settles=True, evidence="structured", rule="no sign of failure")
+_TELLING_META = frozenset({"statusCode", "exitCode", "opsShell"})
+
+
+def _is_plainly_fine(name: str, result: ResultEvent, ruleset: Ruleset) -> bool:
+    """Tell whether a result that is no error can be nothing but a success, whole: its words are not read."""
+    return (
+        ruleset.text_rules_for_shells_only
+        and not is_shell_tool(name)
+        and name not in _HEAD_STATUS
+        and _TELLING_META.isdisjoint(result.meta)
+        and not _ending(result.text).endswith((_SPILL_END, _CLIP_END))
+    )
+
+
+def _ending(text: str) -> str:
+    """Return the end of a text without the white space after it: enough of it to tell a notice by."""
+    ending = text[-_ENDING:].rstrip()
+    return ending if len(ending) >= len(_CLIP_END) else text.rstrip()
+
+
 def outcome_from_log(call: Call, result: ResultEvent, ruleset: Ruleset) -> Outcome:
     """Decide a call's outcome by what the published measurement scripts fed the classifier, and nothing more.
 
     An `error` member, even null, makes an error; the status comes from `meta`; there is no exit code; the texts are
     joined without a separator; denials count as results like any other.
     """
-    text = "".join(result_text({"content": [block]}) for block in result.content)
+    text = "".join(result.texts)
     content = [{"type": "text", "text": text}]
     rebuilt: dict[str, object] = {"isError": result.has_error, "error": result.error, "content": content}
     status = result.meta.get("statusCode")
     if is_number(status):
         rebuilt["value"] = {"statusCode": status}
-    return _classified(call, rebuilt, ruleset, frozenset(), ok_evidence="structured")
+    return _classified(call, rebuilt, ruleset, _Rebuilt(), ok_evidence="structured")
 
 
 def recorded_exit_code(result: ResultEvent) -> float | None:
@@ -173,9 +207,7 @@ def recorded_exit_code(result: ResultEvent) -> float | None:
 
 def is_own_denial(result: ResultEvent) -> bool:
     """Tell whether a result is this guard's refusal: its denial, or its ask that nobody was there to answer."""
-    return _is_error(result) and result_text({"content": result.content}).startswith(
-        (*_OWN_DENIALS, _OWN_ASK_UNANSWERED)
-    )
+    return _is_error(result) and result.text.startswith((*_OWN_DENIALS, _OWN_ASK_UNANSWERED))
 
 
 def _is_error(result: ResultEvent) -> bool:
@@ -226,35 +258,22 @@ def _of_the_body(call: Call, result: ResultEvent, ruleset: Ruleset, *, is_error:
         ok_evidence = "rebuilt" if rebuilt.from_words else "structured"
     else:
         ok_evidence = "none" if rebuilt.truncated else "text"
-    outcome = _classified(
-        call,
-        classified,
-        ruleset,
-        frozenset(rebuilt.from_words),
-        ok_evidence=ok_evidence,
-        clipped=rebuilt.clipped,
-        truncated=rebuilt.truncated,
-    )
-    exit_code = rebuilt.value.get("exitCode")
-    if not isinstance(exit_code, int | float):
-        return outcome
-    return replace(outcome, exit_code=exit_code, exit_code_rebuilt="exitCode" in rebuilt.from_words)
+    return _classified(call, classified, ruleset, rebuilt, ok_evidence=ok_evidence)
 
 
 def _classified(
     call: Call,
     result: Mapping[str, object],
     ruleset: Ruleset,
-    rebuilt: frozenset[str],
+    rebuilt: _Rebuilt,
     *,
     ok_evidence: str,
-    clipped: bool = False,
-    truncated: bool = False,
 ) -> Outcome:
     shell = is_shell_tool(call.name)
-    answer: Classification = classify(
-        result, shell=shell, command=shell_command(call) if shell else "", ruleset=ruleset, rebuilt=rebuilt
-    )
+    command = shell_command(call) if shell else ""
+    from_words = frozenset(rebuilt.from_words)
+    answer: Classification = classify(result, shell=shell, command=command, ruleset=ruleset, rebuilt=from_words)
+    exit_code = rebuilt.value.get("exitCode")
     return Outcome(
         kind="ok" if answer.failure is None else "failed",
         commits=True,
@@ -263,13 +282,15 @@ def _classified(
         evidence=ok_evidence if answer.evidence == "none" else answer.evidence,
         rule=answer.rule,
         words=answer.words,
-        clipped=clipped,
-        truncated=truncated,
+        clipped=rebuilt.clipped,
+        truncated=rebuilt.truncated,
+        exit_code=exit_code if isinstance(exit_code, (int, float)) else None,
+        exit_code_rebuilt="exitCode" in from_words,
     )
 
 
 def _rebuild(name: str, result: ResultEvent) -> _Rebuilt:
-    text = result_text({"content": result.content})
+    text = result.text
     rebuilt = _Rebuilt(text=text)
     _cut_notice(rebuilt)
     if is_shell_tool(name):
@@ -292,13 +313,15 @@ def _rebuild(name: str, result: ResultEvent) -> _Rebuilt:
 def _cut_notice(rebuilt: _Rebuilt) -> None:
     """Take off the notice a spilled or clipped output ends in, and say what is left."""
     text = rebuilt.text
-    for opening, closing in ((_SPILL_START, _SPILL), (_CLIP_START, None)):
+    ending = _ending(text)
+    for opening, closing, end in ((_SPILL_START, _SPILL, _SPILL_END), (_CLIP_START, None, _CLIP_END)):
+        # The end is looked at first: a search through every output is slow.
+        if not ending.endswith(end):
+            continue
         start = text.rfind(opening)
         if start < 0 or (start and text[start - 1] != "\n" and closing is not None):
             continue
         if closing is not None and not closing.match(text, start):
-            continue
-        if closing is None and not text.rstrip().endswith("</NOTE>"):
             continue
         rebuilt.text = text[:start].removesuffix("\n").removesuffix("\n")
         rebuilt.truncated = not rebuilt.text.strip()
@@ -310,6 +333,11 @@ def _rebuild_shell(rebuilt: _Rebuilt) -> None:
     if rebuilt.truncated:
         return
     text = rebuilt.text
+    if "[" not in text and not text.startswith(_BACKGROUND_START):
+        # No line can mark an end: it ran to one, and that is what no marker says.
+        rebuilt.value["exitCode"] = 0
+        rebuilt.from_words.add("exitCode")
+        return
     last_paragraph = text[text.rfind("\n\n") + 1 :]
     if text.startswith(_BACKGROUND_START) or (_PROMOTED_WORDS in last_paragraph and _PROMOTED.search(last_paragraph)):
         rebuilt.value["kind"] = "background"

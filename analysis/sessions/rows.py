@@ -7,16 +7,23 @@ are decoded again by the slow one before a line is called bad.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Annotated, cast
 
 import msgspec
 
 from breaker.ecmascript import is_number, parse_json
 
-__all__ = ["BadRowError", "Row", "decode_value", "finite_number", "parse_row", "whole_number"]
+__all__ = [
+    "BadRowError",
+    "Count",
+    "Envelope",
+    "Row",
+    "decode_value",
+    "finite_number",
+    "parse_row",
+    "whole_number",
+]
 
 
 class BadRowError(ValueError):
@@ -24,29 +31,42 @@ class BadRowError(ValueError):
 
 
 _LARGEST = 2**53
-_Count = Annotated[int, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
-_Time = _Count | Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
+Count = Annotated[int, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
+"""A whole number a double holds exactly."""
+_Time = Count | Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
 
 
-class _Envelope(msgspec.Struct):
-    """A record as the harness writes it; one with members of other kinds is decoded slowly."""
+class Envelope(msgspec.Struct, kw_only=True):
+    """What every record as the harness writes it bears; one with members of other kinds is decoded slowly."""
 
-    type: str
-    data: msgspec.Raw = msgspec.Raw()
-    seq: _Count | None = None
-    seq0: _Count | None = None
+    seq: Count | None = None
+    seq0: Count | None = None
     time: _Time | None = None
     time0: _Time | None = None
     surface_op: object = msgspec.field(default=None, name="surfaceOp")
     source_event_seqs: list[int | list[int]] | None = msgspec.field(default=None, name="sourceEventSeqs")
 
+    @property
+    def appended(self) -> bool:
+        """It adds something; False for a rewrite of earlier rows."""
+        return _is_append(self.surface_op)
 
-_ENVELOPES = msgspec.json.Decoder(_Envelope)
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The seqs it says it follows from, packed runs expanded."""
+        return () if self.source_event_seqs is None else _expand(self.source_event_seqs)
+
+
+class _RawRecord(Envelope, kw_only=True):
+    type: str
+    data: msgspec.Raw = msgspec.Raw()
+
+
+_RECORDS = msgspec.json.Decoder(_RawRecord)
 _VALUES = msgspec.json.Decoder()
 
 
-@dataclass(slots=True)
-class Row:
+class Row(msgspec.Struct):
     """One record after the header."""
 
     type: str
@@ -97,27 +117,14 @@ def _decode_slowly(data: bytes) -> object:
         raise BadRowError(message) from None
 
 
-_SKIMMED = re.compile(rb'\{"type":"([a-z0-9/-]+)","seq":([0-9]{1,15}),"time":([0-9]{1,15}),"data":\{')
-"""How the harness begins a record; others order the members otherwise, and are parsed."""
-
-
-def parse_row(data: bytes, unread: Container[bytes] = frozenset()) -> Row:
-    """Decode one line.
-
-    Args:
-        data: the line, without its line feed.
-        unread: types whose data nobody reads. Such a line is recognised by its first bytes and its last one, and not
-            parsed.
+def parse_row(data: bytes) -> Row:
+    """Decode one line's envelope; its data stays raw.
 
     Raises:
         BadRowError: it is not JSON, not an object, or has no type.
     """
-    skimmed = _SKIMMED.match(data)
-    # A second number tells of two rows run into one, after a write that was cut short: that must be looked at.
-    if skimmed is not None and skimmed[1] in unread and data.endswith(b"}") and data.find(b'"seq":', skimmed.end()) < 0:
-        return Row(skimmed[1].decode(), int(skimmed[2]), int(skimmed[3]), True, (), None, None)
     try:
-        envelope = _ENVELOPES.decode(data)
+        envelope = _RECORDS.decode(data)
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return _parse_slowly(data)
     raw = envelope.data
@@ -125,8 +132,8 @@ def parse_row(data: bytes, unread: Container[bytes] = frozenset()) -> Row:
         type=envelope.type,
         seq=envelope.seq0 if envelope.seq is None else envelope.seq,
         time=envelope.time0 if envelope.time is None else envelope.time,
-        appended=_is_append(envelope.surface_op),
-        sources=_expand(envelope.source_event_seqs),
+        appended=envelope.appended,
+        sources=envelope.sources,
         raw=raw if memoryview(raw) else None,
         value=None,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from analysis.sessions.decode import NOTES, TORN, Defect, Limits, Line, LineReader, Unreadable
+from analysis.sessions.decode import NOTES, TORN, Defect, Limits, Line, LineReader, Lines, Unreadable, is_blank
 from analysis.sessions.facts import Fact, FactBuilder, MarkerScan, ResultSource, SessionFacts
 from analysis.sessions.find import SessionFile
 from analysis.sessions.header import NEWEST_VERSION, Header, HeaderError, parse_header
@@ -77,39 +77,42 @@ class SessionReader:
         """Further releases under which every call's outcome is decided in the same pass; set before reading."""
         self._limits = limits
         self._current: Line | None = None
+        self._own_part: int | None = None
         self._lines = LineReader(file, limits=limits, on_bytes=on_bytes)
+
+    def again(self) -> SessionReader:
+        """Return a reader of the same file with the same options that has read nothing yet; it tells no progress."""
+        twin = SessionReader(
+            self.file,
+            self._ruleset,
+            source=self._source,
+            digests=self._digests,
+            short_line=self._short_line,
+            limits=self._limits,
+            closely=self.report.close,
+        )
+        twin.other_rulesets = self.other_rulesets
+        return twin
 
     def facts(self) -> Iterator[Fact]:
         """Give out the session's facts in order. Never raises for what is in the file; the report tells."""
         if self.file.note is not None:
             self.report.note(CHOICE, self.file.note)
-        closely = self.report.close
         builder: FactBuilder | None = None
-        own_part: int | None = None
         refused = False
         try:
-            for line in self._lines:
-                self.report.lines = line.number
-                if closely:
-                    self._current = line
+            for lines in self._lines.batches():
                 if builder is None:
-                    builder = self._begin(line.data, line.number, line.offset, line.frame)
+                    first = next(iter(lines), None)
+                    if first is None:
+                        continue
+                    builder = self._begin(first)
                     if builder is None:
                         refused = True
                         break
-                    own_part = self._marker_line() if builder.awaits_marker else None
-                    continue
-                try:
-                    builder.add(line.data)
-                except BadRowError as error:
-                    self.report.lost_rows += 1
-                    defect = ReadDefect(
-                        "row", str(error), line.number, line.offset, line.frame, len(line.data), builder.seq
-                    )
-                    self.report.add(defect)
-                if line.number == own_part:
-                    builder.end_prefix()
-                yield from builder.drain()
+                    yield from self._take(builder, lines, first.number + 1)
+                else:
+                    yield from self._take(builder, lines, lines.first)
         except Unreadable as error:
             self.report.add(ReadDefect("unreadable", error.message, lost_bytes=self.file.size))
             refused = True
@@ -117,6 +120,27 @@ class SessionReader:
         if builder is not None:
             yield from builder.finish()
         self._conclude(refused=refused)
+
+    def _take(self, builder: FactBuilder, lines: Lines, start: int) -> Iterator[Fact]:
+        """Have the builder take the lines from a number on, and give out what becomes known."""
+        report = self.report
+        data = lines.data if start == lines.first else lines.data[start - lines.first :]
+        for number, line in enumerate(data, start):
+            if is_blank(line):
+                continue
+            report.lines = number
+            if report.close:
+                self._current = lines.line(number)
+            try:
+                builder.add(line)
+            except BadRowError as error:
+                report.lost_rows += 1
+                _, offset, frame, _ = lines.line(number)
+                report.add(ReadDefect("row", str(error), number, offset, frame, len(line), builder.seq))
+            if number == self._own_part:
+                builder.end_prefix()
+            if builder.queue:
+                yield from builder.drain()
 
     def _marker_line(self) -> int | None:
         """Return the line of the marker that ends what a fork inherits; None where there is none.
@@ -136,8 +160,11 @@ class SessionReader:
             return None
         return found
 
-    def _begin(self, data: bytes, number: int, offset: int, frame: int | None) -> FactBuilder | None:
+    def _begin(self, line: Line) -> FactBuilder | None:
         report = self.report
+        number, offset, frame, data = line
+        report.lines = number
+        self._current = line
         try:
             header = parse_header(data)
         except HeaderError as error:
@@ -173,6 +200,7 @@ class SessionReader:
             on_remark=self._remark if report.close else None,
         )
         self.session = builder.session
+        self._own_part = self._marker_line() if builder.awaits_marker else None
         return builder
 
     def _remark(self, kind: str, message: str, seq: int) -> None:

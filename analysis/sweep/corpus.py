@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from analysis.corpus import CorpusReplay, Period, replay_corpus
+from analysis.cache import Cache
+from analysis.corpus import CorpusReplay, Period, SessionRow, replay_corpus
 from analysis.labels import LABELS, Label, LabelRules
 from analysis.progress import NO_PROGRESS, Progress
-from analysis.replay import STAGES, ReplayPlan, SessionReplay, StageName
+from analysis.replay import STAGES, FactsReader, ReplayPlan, StageName
 from analysis.sessions.decode import Limits
-from analysis.sessions.session import SessionReader
+from analysis.sweep.answers import SweepAnswers
 from analysis.sweep.front import Front, find_front
 from analysis.sweep.grid import SweepConfig, SweepPlan
 from analysis.sweep.metrics import ConfigMetrics, Increments, Lead, SessionView, Tally, increments
@@ -23,7 +24,7 @@ from analysis.sweep.peaks import SessionPeaks, peaks_of
 from analysis.sweep.requirements import Choosing
 from analysis.sweep.runs import Choice, EngineRun, Mode, Thresholds, Trip, run_script, whole_limit
 from analysis.sweep.script import MeasuredColumn, ScriptRecorder, SessionScript
-from analysis.sweep.sessions import SweepSession, session_values
+from analysis.sweep.sessions import Counted, SweepSession, SweptReplay, session_values
 from breaker.engine import Breaker
 from breaker.measures import Measurer
 from breaker.rulesets import Ruleset
@@ -83,6 +84,8 @@ def sweep_corpus(
     period: Period | None = None,
     limits: Limits = _DEFAULT_LIMITS,
     progress: Progress = NO_PROGRESS,
+    jobs: int | None = 1,
+    cache: Cache | None = None,
 ) -> Sweep:
     """Count every configuration over every session found under the given paths.
 
@@ -95,38 +98,45 @@ def sweep_corpus(
         period: only sessions created in it.
         limits: bounds on what one file may take.
         progress: told how many bytes were read.
+        jobs: processes that read; the result is the same. None leaves it to the size of the corpus.
+        cache: what earlier runs came to, and where this one's results go.
 
     Raises:
         PathMissing: a given path does not exist.
         LabelConflict: two labels for one session.
     """
-    sweeper = SessionSweeper(plan.configs, base)
+    work = SweepReplayer(plan.configs, base, with_peaks=cache is not None or bool(labels.rules))
     tallies = [Tally() for _ in plan.configs]
-    held: dict[str, list[_Counted]] = {}
+    held: dict[str, list[Counted]] = {}
     kept: dict[str, SweepSession] = {}
-    sessions = 0
+    sessions = runs = 0
 
-    def take(reader: SessionReader) -> SessionReplay | None:
-        nonlocal sessions
-        script = sweeper.read(reader)
-        session = reader.session
-        if script is None or session is None:
-            return None
+    def take(row: SessionRow, contested: bool) -> None:
+        nonlocal sessions, runs
+        if not isinstance(row.replay, SweptReplay):
+            return
         sessions += 1
-        shown = reader.file.shown
-        counted = sweeper.count_script(script)
-        label = labels.label_of(session.header.session_id, shown)
-        peaks = None if label == "unknown" else sweeper.peaks(script)
-        project, models = session.header.cwd, tuple(session.models)
-        kept[shown] = SweepSession(label, project, models, session_values(counted), peaks)
-        if session.digests:  # another file bears the same id: it is not known yet which of them counts
-            held[shown] = counted
+        runs += row.replay.engine_runs
+        counted, row.replay.counted = row.replay.counted, []
+        peaks = None if row.label == "unknown" else row.replay.peaks
+        kept[row.path] = SweepSession(row.label, row.project, row.models, session_values(counted), peaks)
+        if contested:
+            held[row.path] = counted
         else:
-            _add(tallies, counted, label)
-        engaged = sweeper.engages_shell_http(offered=session.offers_fetch_file)
-        return SessionReplay(shell_http=engaged, turns=session.turns, calls=session.calls)
+            _add(tallies, counted, row.label)
 
-    corpus = replay_corpus(paths, base, labels=labels, period=period, limits=limits, progress=progress, replayer=take)
+    corpus = replay_corpus(
+        paths,
+        base,
+        labels=labels,
+        period=period,
+        limits=limits,
+        progress=progress,
+        work=work,
+        take=take,
+        jobs=jobs,
+        cache=cache,
+    )
     for row in corpus.sessions:
         _add(tallies, held.pop(row.path, []), row.label)
     by_label: Counter[Label] = Counter(row.label for row in corpus.sessions)
@@ -135,13 +145,13 @@ def sweep_corpus(
         corpus=corpus,
         rows=tuple(tally.metrics(by_label) for tally in tallies),
         labels={label: by_label[label] for label in LABELS},
-        work=SweepWork(sessions, sweeper.engine_runs, sessions * len(plan.configs)),
+        work=SweepWork(sessions, runs, sessions * len(plan.configs)),
         sessions=tuple(kept[row.path] for row in corpus.sessions),
         choosing=choosing,
     )
 
 
-def _add(tallies: Sequence[Tally], counted: Sequence[_Counted], label: Label) -> None:
+def _add(tallies: Sequence[Tally], counted: Sequence[Counted], label: Label) -> None:
     for view, members in counted:
         added: Increments = increments(view, label)
         lead = view.lead if label == "stuck" else None
@@ -149,8 +159,48 @@ def _add(tallies: Sequence[Tally], counted: Sequence[_Counted], label: Label) ->
             tallies[member].add(added, lead)
 
 
-_Counted: TypeAlias = "tuple[SessionView, list[int]]"
-"""A session's view and the configurations that have it; silent views are left out."""
+class SweepReplayer:
+    """Counts all configurations over one session after another; what is sent to another process is what they are.
+
+    Args:
+        configs: the configurations.
+        base: what they share.
+        with_peaks: give every session's peaks, too.
+    """
+
+    def __init__(self, configs: Sequence[SweepConfig], base: ReplayPlan, *, with_peaks: bool) -> None:
+        self._configs = configs
+        self._base = base
+        self._with_peaks = with_peaks
+        self._sweeper = SessionSweeper(configs, base)
+        self.answers = SweepAnswers(configs, base)
+
+    def __reduce__(self) -> tuple[Callable[..., SweepReplayer], tuple[object, ...]]:
+        """Make a new one elsewhere: what the settings are compiled to stays here."""
+        return partial(SweepReplayer, with_peaks=self._with_peaks), (self._configs, self._base)
+
+    @property
+    def other_rulesets(self) -> tuple[Ruleset, ...]:
+        """The rulesets under which outcomes are decided besides the base's."""
+        return self._sweeper.other_rulesets
+
+    def __call__(self, reader: FactsReader) -> SweptReplay | None:
+        """Read a session to its end and count; None where nothing in it could be used."""
+        sweeper = self._sweeper
+        script = sweeper.read(reader)
+        session = reader.session
+        if script is None or session is None:
+            return None
+        runs = sweeper.engine_runs
+        counted = sweeper.count_script(script)
+        return SweptReplay(
+            shell_http=sweeper.engages_shell_http(offered=session.offers_fetch_file),
+            turns=session.turns,
+            calls=session.calls,
+            engine_runs=sweeper.engine_runs - runs,
+            counted=counted,
+            peaks=sweeper.peaks(script) if self._with_peaks else None,
+        )
 
 
 @dataclass(slots=True)
@@ -245,9 +295,8 @@ class SessionSweeper:
         """Return what takes the next session's facts, read with `other_rulesets`."""
         return ScriptRecorder(self._measurers, self._judges, self._named, keep_commands=bool(self._policies))
 
-    def read(self, reader: SessionReader) -> SessionScript | None:
-        """Read a session to its end and return its script; None where nothing in it could be used."""
-        reader.other_rulesets = self.other_rulesets
+    def read(self, reader: FactsReader) -> SessionScript | None:
+        """Read a session, with `other_rulesets`, to its end and return its script; None where nothing can be used."""
         recorder = self.recorder()
         for fact in reader.facts():
             recorder.take(fact)
@@ -260,7 +309,7 @@ class SessionSweeper:
         guard = Breaker(self._base.settings, self._base.ruleset, machine=self._base.machine)
         return peaks_of(script, script.measured[self._base_measurer], guard)
 
-    def count_script(self, script: SessionScript) -> list[_Counted]:
+    def count_script(self, script: SessionScript) -> list[Counted]:
         """Return what a session shows, for every configuration that it shows anything for."""
         session = _SessionWork(script, self._named)
         views: dict[tuple[int, _Speech], tuple[SessionView, list[int]]] = {}

@@ -4,19 +4,35 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from analysis.labels import Label
+from analysis.replay import SessionReplay
 from analysis.sweep.metrics import ADVISORIES, GATES, SessionView
 from analysis.sweep.peaks import SessionPeaks
 
-__all__ = ["Members", "SessionValues", "SweepSession", "session_values"]
+__all__ = ["Counted", "Members", "SessionValues", "SweepSession", "SweptReplay", "session_values"]
 
 _SECONDS = 60
 
 Members: TypeAlias = "array[int]"
 """Numbers of configurations."""
+
+
+Counted: TypeAlias = "tuple[SessionView, list[int]]"
+"""A session's view and the configurations that have it; silent views are left out."""
+
+
+@dataclass(slots=True)
+class SweptReplay(SessionReplay):
+    """One session under all configurations, in place of a replay: of that it has no more than turns and calls."""
+
+    engine_runs: int = 0
+    """Runs of the engine it took."""
+    counted: list[Counted] = field(default_factory=list["Counted"])
+    peaks: SessionPeaks | None = None
+    """Under the settings the sweep starts from, where they were asked for."""
 
 
 class SessionValues(NamedTuple):

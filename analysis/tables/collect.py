@@ -502,6 +502,11 @@ class TablesObservation:
         self._closing()
 
     @property
+    def needs_texts(self) -> bool:
+        """Tell whether results are looked at: only the table of calls has their lengths."""
+        return "calls" in self._wanted
+
+    @property
     def make_observer(self) -> Callable[[], SessionCollector]:
         """What makes, for each session, that which gathers its rows."""
         return partial(SessionCollector, self.plan, self.privacy, self._wanted)

@@ -146,6 +146,7 @@ class HistogramObservation:
     """Watches a corpus for its histograms alone."""
 
     short_line: int | None = None
+    needs_texts: bool = False
 
     def __init__(self) -> None:
         self._bins: dict[str, Counter[Bin]] = {}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from analysis.cache import Cache
 from analysis.corpus import Period, replay_corpus
 from analysis.labels import Label, LabelRule, LabelRules
 from analysis.progress import NO_PROGRESS, Progress
@@ -114,6 +115,10 @@ def read_manifest(path: Path) -> Manifest:
         raise ManifestError(message) from None
 
 
+def _no_cache(roots: Sequence[Path]) -> None:
+    del roots
+
+
 def reproduce(
     manifest: Manifest,
     *,
@@ -122,6 +127,7 @@ def reproduce(
     labels: LabelRules | None = None,
     salt: bytes | None = None,
     progress: Progress = NO_PROGRESS,
+    open_cache: Callable[[Sequence[Path]], Cache | None] = _no_cache,
 ) -> Reproduction:
     """Run an export again into a folder of its own and compare inputs and tables.
 
@@ -132,6 +138,7 @@ def reproduce(
         labels: the label rules; those of the manifest, if not given.
         salt: the salt of an export whose texts are hashed.
         progress: told how many bytes were read.
+        open_cache: opens the cache for what is read.
 
     Raises:
         ManifestError: the settings or the ruleset cannot be used, or the export's privacy kept something out of the
@@ -150,7 +157,14 @@ def reproduce(
     observation = TablesObservation(plan, privacy, [table.table for table in manifest.tables], manifest.short_line)
     try:
         corpus = replay_corpus(
-            roots, plan, labels=labels, period=period, limits=limits, progress=progress, observation=observation
+            roots,
+            plan,
+            labels=labels,
+            period=period,
+            limits=limits,
+            progress=progress,
+            observation=observation,
+            cache=open_cache(roots),
         )
         with tempfile.TemporaryDirectory(prefix="breaker-") as folder:
             out = Path(folder) / "again"

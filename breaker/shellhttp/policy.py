@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from breaker.ecmascript import LINE_TERMINATORS, WHITESPACE
@@ -11,6 +11,7 @@ from breaker.rulesets import DEFAULT_RULESET, Ruleset, ShellHttpRules
 from breaker.settings import Settings
 from breaker.shell import first_verb, tokenize
 from breaker.shellhttp.candidates import Found, collect, program_of
+from breaker.shellhttp.machine import LOOPBACK
 from breaker.shellhttp.rewrite import (
     drop_data_values,
     is_code_verb,
@@ -20,13 +21,9 @@ from breaker.shellhttp.rewrite import (
 )
 from breaker.urls import Address, extract_urls, normalise_url
 
-__all__ = ["LOOPBACK", "Candidate", "ShellHttpPolicy", "Verdict", "this_machine"]
-
-LOOPBACK = frozenset({"localhost", "ip6-localhost", "ip6-loopback", "localhost.localdomain", "::1", "0.0.0.0", "::"})
-"""The names and addresses every machine calls itself; the whole of 127.* comes on top, unasked."""
+__all__ = ["Candidate", "ShellHttpPolicy", "Verdict"]
 
 _LOOPBACK_NETWORK = "127."
-_IPV4 = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}\Z")
 
 _SPACE = f"[{re.escape(WHITESPACE)}]"
 _SPACES = re.compile(f"{_SPACE}+")
@@ -83,21 +80,6 @@ class Verdict:
     candidates: tuple[Candidate, ...] = ()
     complete: bool = True
     """False where the command was nested so heavily that not everything in it was opened."""
-
-
-def this_machine(names: Iterable[str]) -> frozenset[str]:
-    """Return the loopback names with a machine's own: each as given and, for host names, its first label.
-
-    Args:
-        names: host names and interface addresses, from whoever knows them; nothing is read from the system.
-    """
-    own = set(LOOPBACK)
-    for name in names:
-        lowered = name.strip("[]").lower()
-        own.add(lowered)
-        if ":" not in lowered and not _IPV4.match(lowered):
-            own.add(lowered.partition(".")[0])
-    return frozenset(own - {""})
 
 
 class ShellHttpPolicy:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 POISON = -1
 TOO_LARGE = -2
@@ -28,6 +31,49 @@ def squared(item: int, on_bytes: Callable[[int], None]) -> int:
     return item * item
 
 
+@dataclass(frozen=True)
+class Noted:
+    """Works on numbers, and notes in a folder what is begun and what is running; a fault happens once only."""
+
+    folder: Path
+    pause: float = 0
+    """Seconds it takes over each."""
+
+    def __call__(self, item: int, on_bytes: Callable[[int], None]) -> tuple[int, int]:
+        """Return the number, and how many others were running when it was begun, or 0 where it was begun first."""
+        running = self.folder / f"{os.getpid()}.running"
+        running.touch()
+        others = [path for path in self.folder.glob("*.running") if path != running and _lives(int(path.stem))]
+        with (self.folder / "begun").open("a") as begun:
+            begun.write(f"{item}\n")
+        first = (self.folder / "begun").read_text().split().count(str(item)) == 1
+        if first and item == POISON:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if first and item == TOO_LARGE:
+            running.unlink()
+            raise MemoryError
+        if item == SLOW:
+            self._wait_until_nothing_is_begun()
+        else:
+            time.sleep(self.pause)
+        running.unlink()
+        return item, 0 if first else len(others)
+
+    def _wait_until_nothing_is_begun(self) -> None:
+        begun = ""
+        while (now := (self.folder / "begun").read_text()) != begun:
+            begun = now
+            time.sleep(1)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 class Unsendable:
     """Work that a worker cannot even receive."""
 
@@ -44,3 +90,52 @@ def fail() -> None:
     """Fail."""
     message = "cannot arrive"
     raise ImportError(message)
+
+
+@dataclass(frozen=True)
+class Killed:
+    """Work whose first receivers are killed, each before it has begun."""
+
+    folder: Path
+    receivers: int
+
+    def __call__(self, item: int, on_bytes: Callable[[int], None]) -> int:
+        """Return the item."""
+        return item
+
+    def __reduce__(self) -> tuple[object, tuple[Path, int]]:
+        """Be killed where it arrives."""
+        return arrive, (self.folder, self.receivers)
+
+
+def arrive(folder: Path, receivers: int) -> Killed:
+    """Arrive in a worker, if not too early."""
+    with (folder / "arrived").open("a") as arrived:
+        arrived.write("here\n")
+    if len((folder / "arrived").read_text().split()) <= receivers:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Killed(folder, receivers)
+
+
+class TooLargeToSend:
+    """A result for which there is no memory once it is to be sent."""
+
+    def __reduce__(self) -> tuple[object, tuple[()]]:
+        """Have no memory."""
+        raise MemoryError
+
+
+def made_too_large(item: int, on_bytes: Callable[[int], None]) -> object:
+    """Return the number, or what cannot be sent."""
+    return TooLargeToSend() if item == TOO_LARGE else item
+
+
+def unsendable_result(item: int, on_bytes: Callable[[int], None]) -> object:
+    """Return what cannot be sent."""
+    return sys.stdin
+
+
+def working_for_ever(item: int, on_bytes: Callable[[int], None]) -> int:
+    """Tell of nothing, and never end."""
+    while True:
+        item += 1

@@ -395,7 +395,7 @@ def sessions(draw: st.DrawFn) -> list[Fact]:
             made.append(fact)
             facts.append(fact)
         facts += [
-            SettleFact(fact, len(facts), None, is_error=False, content=())
+            SettleFact(fact, len(facts), None, is_error=False)
             for fact in draw(st.permutations(made))
             if fact.outcome.kind != "open"
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from pathlib import Path
@@ -116,6 +117,62 @@ def test_what_cannot_be_written_is_told_with_its_place(tmp_path: Path) -> None:
     with told, atomic_folder(tmp_path / "out", ["a"], force=False):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert names(tmp_path) == []
+
+
+def test_a_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OutputError, match="pipe: is no file"), atomic_file(pipe, force=True):
+        pass
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_what_killed_runs_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / ".0123abcd.part").mkdir(parents=True)
+    (out / ".0123abcd.part" / "a").write_bytes(b"half")
+    (out / ".0123abcd.party").mkdir()
+    for name in (".page[1].html.0123abcd.part", ".page1.html.0123abcd.part", ".page[1].html.part", "page.part"):
+        (tmp_path / name).write_bytes(b"half")
+    with atomic_file(tmp_path / "page[1].html", force=False) as file:
+        file.write(b"all")
+    assert names(tmp_path) == [".page1.html.0123abcd.part", ".page[1].html.part", "out", "page.part", "page[1].html"]
+    with atomic_folder(out, ["a"], force=False) as work:
+        (work / "a").write_bytes(b"1")
+    assert names(out) == [".0123abcd.party", "a"]
+
+
+def test_what_another_run_is_writing_is_no_leftover(tmp_path: Path) -> None:
+    with atomic_folder(tmp_path / "out", ["a"], force=False) as first, atomic_file(tmp_path / "f", force=False) as one:
+        with atomic_folder(tmp_path / "out", ["b"], force=False) as second:
+            (second / "b").write_bytes(b"2")
+        with atomic_file(tmp_path / "f", force=False) as other:
+            other.write(b"other")
+        (first / "a").write_bytes(b"1")
+        one.write(b"one")
+    assert names(tmp_path) == ["f", "out"]
+    assert (tmp_path / "f").read_bytes() == b"one"
+    assert names(tmp_path / "out") == ["a", "b"]
+
+
+def test_a_file_taken_for_a_leftover_before_it_was_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[str] = []
+    lock = fcntl.flock
+
+    def late(descriptor: int, how: int) -> None:
+        if not taken:
+            (part,) = tmp_path.glob(".f.*.part")
+            taken.append(part.name)
+            part.unlink()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with atomic_file(tmp_path / "f", force=False) as file:
+        file.write(b"all")
+    assert len(taken) == 1
+    assert (tmp_path / "f").read_bytes() == b"all"
 
 
 @pytest.mark.parametrize("inside", ["corpus", "corpus/x", "corpus/--p--/s/x.html"])

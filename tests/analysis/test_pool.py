@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from analysis.pool import Lost, WorkerFault, run_files
-from tests.analysis.pool_work import BROKEN, POISON, SLOW, TOO_LARGE, Unsendable, squared
+from tests.analysis.pool_work import (
+    BROKEN,
+    POISON,
+    SLOW,
+    TOO_LARGE,
+    Killed,
+    Noted,
+    Unsendable,
+    made_too_large,
+    squared,
+    unsendable_result,
+)
 
 
 def run(items: list[int], *, jobs: int = 2, told: list[int] | None = None) -> list[object]:
@@ -28,6 +44,52 @@ def test_more_workers_than_items_do_no_harm() -> None:
     assert run([], jobs=2) == []
 
 
+def noted(
+    folder: Path, items: list[int], *, sizes: list[int] | None = None, jobs: int = 2, pause: float = 0
+) -> list[object]:
+    given = sizes or [1] * len(items)
+    return list(run_files(items, Noted(folder, pause), sizes=given, jobs=jobs, on_bytes=lambda count: None))
+
+
+def begun(folder: Path) -> list[int]:
+    """Return the items in the order they were begun, those begun again twice."""
+    return [int(word) for word in (folder / "begun").read_text().split()]
+
+
+# Order
+
+
+def test_the_largest_at_hand_is_begun_first(tmp_path: Path) -> None:
+    items = list(range(40))
+    assert noted(tmp_path, items, sizes=items, jobs=1) == [(item, 0) for item in items]
+    assert begun(tmp_path) == [*range(31, -1, -1), *range(39, 31, -1)]
+
+
+def test_a_large_part_of_the_whole_is_begun_early_wherever_it_stands(tmp_path: Path) -> None:
+    items = list(range(100))
+    sizes = [1] * 99 + [20]
+    assert noted(tmp_path, items, sizes=sizes, jobs=1) == [(item, 0) for item in items]
+    assert begun(tmp_path) == [99, *range(99)]
+
+
+def test_results_that_wait_for_an_earlier_one_are_bounded_in_number(tmp_path: Path) -> None:
+    items = [SLOW, *range(1, 200)]
+    assert noted(tmp_path, items) == [(item, 0) for item in items]
+    order = begun(tmp_path)
+    assert sorted(order[:64]) == sorted(items[:64])
+    assert len(order) == 200
+
+
+def test_results_that_wait_for_an_earlier_one_are_bounded_in_bytes_of_files(tmp_path: Path) -> None:
+    items = [SLOW, *range(1, 40)]
+    assert noted(tmp_path, items, sizes=[10 << 20] * 40) == [(item, 0) for item in items]
+    assert sorted(begun(tmp_path)[:13]) == sorted(items[:13])
+    assert sorted(begun(tmp_path)) == sorted(items)
+
+
+# Workers that die
+
+
 def test_a_killed_worker_costs_its_item_and_no_other() -> None:
     assert run([1, POISON, 3, POISON, 5, 6]) == [
         1,
@@ -43,9 +105,51 @@ def test_an_item_too_large_for_the_memory_is_lost_alone() -> None:
     assert run([2, TOO_LARGE, 4]) == [4, Lost("it took more memory than there is"), 16]
 
 
+def test_a_result_too_large_for_the_memory_is_lost_alone() -> None:
+    results = run_files([2, TOO_LARGE, 4], made_too_large, sizes=[1, 1, 1], jobs=2, on_bytes=lambda count: None)
+    assert list(results) == [2, Lost("it took more memory than there is"), 4]
+
+
+def test_poison_everywhere_comes_to_an_end() -> None:
+    assert run([POISON] * 5, jobs=3) == [Lost("the process that read it died (killed by SIGKILL)")] * 5
+
+
+@pytest.mark.parametrize("fault", [POISON, TOO_LARGE])
+def test_what_ended_a_worker_once_is_tried_again_alone_and_counts(tmp_path: Path, fault: int) -> None:
+    items = [1, 2, fault, *range(3, 20)]
+    assert noted(tmp_path, items, jobs=3, pause=0.05) == [(item, 0) for item in items]
+    assert sorted(begun(tmp_path)) == sorted([*items, fault])
+
+
+def test_a_worker_killed_while_it_starts_costs_nothing(tmp_path: Path) -> None:
+    results = run_files([1, 2, 3], Killed(tmp_path, 2), sizes=[1, 1, 1], jobs=2, on_bytes=lambda count: None)
+    assert list(results) == [1, 2, 3]
+
+
+def test_workers_that_are_killed_whenever_they_start_are_a_fault(tmp_path: Path) -> None:
+    with pytest.raises(WorkerFault, match=r"cannot be started \(killed by SIGKILL\)"):
+        list(run_files([1, 2, 3], Killed(tmp_path, 99), sizes=[1, 1, 1], jobs=2, on_bytes=lambda count: None))
+    assert multiprocessing.active_children() == []
+
+
+def test_a_worker_killed_while_it_waits_for_work_costs_nothing() -> None:
+    before = set(multiprocessing.active_children())
+    results = run_files([1, 2, 3, 4], squared, sizes=[4, 3, 2, 1], jobs=1, on_bytes=lambda count: None)
+    assert next(results) == 1
+    (worker,) = set(multiprocessing.active_children()) - before
+    worker.kill()
+    worker.join()
+    assert list(results) == [4, 9, 16]
+
+
 def test_a_fault_that_is_no_input_s_is_raised_with_its_traceback() -> None:
     with pytest.raises(WorkerFault, match="not for anybody's input"):
         run([1, BROKEN])
+
+
+def test_a_result_that_cannot_be_sent_is_a_fault() -> None:
+    with pytest.raises(WorkerFault, match="pickle"):
+        list(run_files([1, 2], unsendable_result, sizes=[1, 1], jobs=2, on_bytes=lambda count: None))
 
 
 def test_closing_the_iterator_ends_every_worker() -> None:
@@ -59,3 +163,30 @@ def test_workers_that_cannot_start_are_a_fault_and_no_loss_of_files(capfd: pytes
     with pytest.raises(WorkerFault, match="cannot be started"):
         list(run_files([1, 2, 3], Unsendable(), sizes=[1, 1, 1], jobs=2, on_bytes=lambda count: None))
     assert "cannot arrive" in capfd.readouterr().err
+
+
+# What is left
+
+
+def test_workers_end_with_their_parent_also_in_the_middle_of_work() -> None:
+    code = (
+        "import multiprocessing, os, signal, time\n"
+        "from analysis.pool import run_files\n"
+        "from tests.analysis.pool_work import working_for_ever\n"
+        "from threading import Thread\n"
+        "def die():\n"
+        "    while len(multiprocessing.active_children()) < 2: time.sleep(0.01)\n"
+        "    print(*(one.pid for one in multiprocessing.active_children()), flush=True)\n"
+        "    time.sleep(1)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "Thread(target=die).start()\n"
+        "list(run_files([1, 2], working_for_ever, sizes=[1, 1], jobs=2, on_bytes=print))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGKILL, "")
+    workers = [Path("/proc", pid) for pid in done.stdout.split()]
+    assert len(workers) == 2
+    end = time.monotonic() + 60
+    while any(worker.exists() for worker in workers):
+        assert time.monotonic() < end
+        time.sleep(0.01)

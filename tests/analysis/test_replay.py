@@ -1,10 +1,14 @@
 import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.detect import parse_detectors
 from analysis.replay import (
     FailureKey,
     FirstTrip,
@@ -13,16 +17,19 @@ from analysis.replay import (
     ReplayEvent,
     ReplayPlan,
     SessionReplay,
+    ShellHttpMode,
     replay_session,
     session_run,
 )
-from analysis.sessions.facts import FactBuilder
+from analysis.sessions.facts import CallFact, Fact, FactBuilder, MessageFact, SessionFacts, SettleFact, TurnFact
 from analysis.sessions.find import find_sessions
 from analysis.sessions.header import parse_header
 from analysis.sessions.outcomes import OUTCOME_KINDS
 from analysis.sessions.report import ReadReport
 from analysis.sessions.session import SessionReader
+from breaker.engine import Decision
 from breaker.failure import Failure
+from breaker.measures import MeasuredCall
 from breaker.settings import Settings
 from tests.analysis.logs import ABSENT, Json, LogWriter
 
@@ -41,14 +48,15 @@ def replayed(log: LogWriter, how: ReplayPlan) -> SessionReplay:
     """Replay a log without a file."""
     report = ReadReport(shown="x")
     builder = FactBuilder(parse_header(json.dumps(log.header).encode()), report, how.ruleset, source=how.result_source)
-    run = session_run(how)
+    facts: list[Fact] = []
     for line in log.lines:
         builder.add(line)
-        for fact in builder.drain():
-            run.take(fact)
-    for fact in builder.finish():
-        run.take(fact)
+        facts += builder.drain()
+    facts += builder.finish()
     assert not report.notes
+    run = session_run(how, builder.session)
+    for fact in facts:
+        run.take(fact)
     return run.finish(builder.session)
 
 
@@ -657,3 +665,162 @@ def test_a_file_of_any_version_is_replayed_alike(tmp_path: Path, version: int, c
     replay = replay_session(SessionReader(file), plan())
     assert replay is not None
     assert told(replay) == [FAIL_WARN, (5, "fail-gate", MAKE_EXACT, 5, 5, "ask-declined")]
+
+
+# A session that may be offered the tool that replaces shell HTTP
+
+CURL = "curl -s https://a.com/x"
+
+
+class Watcher:
+    """Writes down what it sees."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[object, ...] | ReplayEvent] = []
+
+    def on_turn(self, fact: TurnFact, *, clears_streaks: bool) -> None:
+        self.seen.append(("turn", fact.turn, clears_streaks))
+
+    def on_message(self, fact: MessageFact) -> None:
+        self.seen.append(("message", fact.tokens))
+
+    def on_call(
+        self, fact: CallFact, measured: MeasuredCall, counts: Mapping[str, int], decision: Decision | None
+    ) -> None:
+        self.seen.append(("call", fact.index, measured.measures, dict(counts), decision))
+
+    def on_settle(self, fact: SettleFact, measured: MeasuredCall | None, streaks: Mapping[str, int]) -> None:
+        self.seen.append(("settle", fact.fact.index, dict(streaks)))
+
+    def on_event(self, event: ReplayEvent) -> None:
+        self.seen.append(event)
+
+    def on_end(self, session: SessionFacts) -> None:
+        self.seen.append(("end", session.calls))
+
+
+class CountedReader:
+    """Counts how often a session is read; may give fewer facts, and fewer when it is read again."""
+
+    def __init__(self, reader: SessionReader, facts: int | None = None, later_facts: int | None = None) -> None:
+        self.readings = 0
+        self._reader = reader
+        self._facts = facts
+        self._later_facts = later_facts
+
+    @property
+    def session(self) -> SessionFacts | None:
+        return self._reader.session
+
+    @property
+    def report(self) -> ReadReport:
+        return self._reader.report
+
+    def facts(self) -> Iterator[Fact]:
+        self.readings += 1
+        return islice(self._reader.facts(), self._facts)
+
+    def again(self) -> "CountedReader":
+        self.readings += 1
+        return CountedReader(self._reader.again(), self._later_facts)
+
+
+def offers(log: LogWriter) -> None:
+    log.add("request/header", {"header": {"config": {"model": "m"}, "tools": [{"name": "web_fetch_file"}]}})
+
+
+def fetching(offered_at: int | None) -> LogWriter:
+    """Return a log of fourteen fetches in a shell that fail, offered the tool before one of them or not at all."""
+    log = LogWriter()
+    log.user()
+    for number in range(14):
+        if number == offered_at:
+            offers(log)
+        log.bash("echo" if number == 1 else CURL, "x\n[exit code: 6]")
+        log.says(tokens=5)
+    if offered_at == 14:
+        offers(log)
+    return log
+
+
+def watched(reader: CountedReader, how: ReplayPlan) -> tuple[SessionReplay, Watcher]:
+    replay = replay_session(reader, how, Watcher)
+    assert replay is not None
+    assert isinstance(replay.observer, Watcher)
+    return replay, replay.observer
+
+
+def reader_of(log: LogWriter, folder: Path, later_facts: int | None = None) -> CountedReader:
+    (file,) = find_sessions([log.write(folder)]).files
+    return CountedReader(SessionReader(file), later_facts=later_facts)
+
+
+@pytest.mark.parametrize(
+    ("offered_at", "readings", "like", "stages"),
+    [
+        (None, 1, "off", {"fail-warn": 1, "fail-gate": 8}),
+        (0, 1, "on", {"shell-http": 13}),
+        (1, 2, "on", {"shell-http": 13}),
+        (9, 2, "on", {"shell-http": 13}),
+        (14, 2, "on", {"shell-http": 13}),
+    ],
+)
+@pytest.mark.parametrize("policy", ["unattended", "approve", "deny", "observe"])
+def test_a_session_goes_the_way_it_turns_out_to_go_wherever_the_tool_is_offered(
+    tmp_path: Path,
+    policy: Policy,
+    offered_at: int | None,
+    readings: int,
+    like: ShellHttpMode,
+    stages: dict[str, int],
+) -> None:
+    log = fetching(offered_at)
+    how = replace(plan(policy), detectors=parse_detectors(["fail-guard", "reminder"]), keep_messages=True)
+    reader = reader_of(log, tmp_path)
+    replay, watcher = watched(reader, how)
+    assert reader.readings == readings
+    plain_reader = reader_of(log, tmp_path)
+    plain, plain_watcher = watched(plain_reader, replace(how, shell_http=like))
+    assert plain_reader.readings == 1
+    assert replay == plain
+    assert watcher.seen == plain_watcher.seen
+    assert len([seen for seen in watcher.seen if not isinstance(seen, ReplayEvent) and seen[0] == "call"]) == 14
+    assert replay.shell_http is (like == "on")
+    if policy == "unattended":
+        assert replay.stages == stages
+
+
+def test_a_session_without_a_refusal_is_read_once_and_says_that_the_tool_was_offered(tmp_path: Path) -> None:
+    log = LogWriter()
+    log.user()
+    log.bash("make")
+    offers(log)
+    reader = reader_of(log, tmp_path)
+    replay = replay_session(reader, plan())
+    assert replay is not None
+    assert (reader.readings, replay.shell_http, replay.calls) == (1, True, 1)
+
+
+@pytest.mark.parametrize("readable", [0, 5])
+def test_a_file_that_has_lost_facts_when_it_is_read_again_counts_as_unreadable(tmp_path: Path, readable: int) -> None:
+    reader = reader_of(fetching(9), tmp_path, later_facts=readable)
+    assert replay_session(reader, plan()) is None
+    assert (reader.report.state, reader.report.used) == ("corrupt", False)
+    (defect,) = reader.report.defects
+    assert (defect.kind, defect.message) == ("unreadable", "the file changed while it was read")
+    assert defect.lost_bytes == reader.report.size > 0
+
+
+def test_a_second_reading_takes_no_more_than_the_first_has_seen(tmp_path: Path) -> None:
+    log = fetching(14)
+
+    class Growing(CountedReader):
+        def again(self) -> CountedReader:
+            log.bash(CURL)
+            log.write(tmp_path)
+            return super().again()
+
+    (file,) = find_sessions([log.write(tmp_path)]).files
+    replay = replay_session(Growing(SessionReader(file)), plan())
+    assert replay is not None
+    assert (replay.calls, replay.tracked, replay.stages) == (14, 14, {"shell-http": 13})

@@ -1,23 +1,23 @@
-"""Print what a replay costs: against a bare decode of the same files, in one process and in two, and as sessions grow.
+"""Print what a replay costs: against a bare decode of the same files, in two processes, and as the corpus grows.
 
-Whole processes, in turns, medians. Run it on a quiet machine.
+Targets: one process within 4 bare decodes; two at least 1.7 times faster than one; growth as the bytes grow.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import tempfile
-import time
+import argparse
 from pathlib import Path
-from statistics import median
+from tempfile import TemporaryDirectory
 
-from analysis.synth import write_corpus
+from tests.bench.corpora import scale_corpus, shown_size
+from tests.bench.timing import PYTHON, Command, comparison, growth, in_turns, without_cache
 
 SESSIONS = 100
+LARGE_SESSIONS = 20
+CALLS = 300
+"""Calls a session, of the smallest size: as many as the recipe's middle session has."""
 ROUNDS = 3
-GROWTH = (1, 2, 4)
-COMMAND = Path(sys.executable).parent / "breaker"
+FACTORS = (1, 2, 4)
 DECODE = """
 import sys, zstandard
 from pathlib import Path
@@ -29,36 +29,54 @@ for path in sorted(Path(sys.argv[1]).rglob("session*.zstd")):
 """
 
 
-def seconds_of(*arguments: str) -> float:
-    """Return how long one process takes, start and end included."""
-    start = time.perf_counter()
-    subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - start
+def replay(folder: str, jobs: int) -> Command:
+    """Return the replay of a folder in so many processes."""
+    return without_cache("replay", folder, "--format", "json", "--jobs", str(jobs))
+
+
+def against_decode(folder: str, sessions: int, rounds: int) -> None:
+    """Hold a replay against a bare decode, and two processes against one."""
+    costs = in_turns(
+        {
+            "bare decode": Command((PYTHON, "-c", DECODE, folder)),
+            "replay --jobs 1": replay(folder, 1),
+            "replay --jobs 2": replay(folder, 2),
+        },
+        rounds,
+    )
+    comparison(f"Replay of {shown_size(folder, sessions)}", costs, "bare decode")
+    gain = costs["replay --jobs 1"].wall / costs["replay --jobs 2"].wall
+    print(f"\nTwo processes are {gain:.2f} times faster than one.")
+
+
+def as_sessions_grow(folder: Path, sessions: int, rounds: int) -> None:
+    """Replay once, twice and four times the sessions."""
+    numbers = {f"{factor} x the sessions": factor * sessions for factor in FACTORS}
+    folders = {name: scale_corpus(folder / str(number), number) for name, number in numbers.items()}
+    costs = in_turns({name: replay(each, 1) for name, each in folders.items()}, rounds)
+    growth("Replay as sessions grow", costs, {name: shown_size(folders[name], numbers[name]) for name in folders})
+
+
+def as_size_grows(folder: Path, sessions: int, rounds: int) -> None:
+    """Replay as many sessions of once, twice and four times the calls."""
+    calls = {f"{factor} x the session size": factor * CALLS for factor in FACTORS}
+    folders = {name: scale_corpus(folder / str(number), sessions, calls=number) for name, number in calls.items()}
+    costs = in_turns({name: replay(each, 1) for name, each in folders.items()}, rounds)
+    growth("Replay as sessions get longer", costs, {name: shown_size(each, sessions) for name, each in folders.items()})
 
 
 def main() -> None:
-    """Write the corpora and measure; argument: sessions of the smallest, where another number is wanted."""
-    sessions = int(sys.argv[1]) if len(sys.argv) > 1 else SESSIONS
-    with tempfile.TemporaryDirectory() as name:
-        folders = {factor: str(Path(name) / str(factor)) for factor in GROWTH}
-        for factor, folder in folders.items():
-            write_corpus(Path(folder), "scale", sessions=sessions * factor)
-        smallest = folders[GROWTH[0]]
-        decode: list[float] = []
-        one: list[float] = []
-        two: list[float] = []
-        for _ in range(ROUNDS):
-            decode.append(seconds_of(sys.executable, "-c", DECODE, smallest))
-            one.append(seconds_of(str(COMMAND), "replay", smallest, "--format", "json", "--jobs", "1"))
-            two.append(seconds_of(str(COMMAND), "replay", smallest, "--format", "json", "--jobs", "2"))
-        print(f"bare decode {median(decode):.2f} s; replay --jobs 1 {median(one):.2f} s, --jobs 2 {median(two):.2f} s")
-        ratio, gain = median(one) / median(decode), median(one) / median(two)
-        print(f"one process: {ratio:.1f} bare decodes; two are {gain:.2f} times faster")
-        for factor, folder in folders.items():
-            taken = median(
-                seconds_of(str(COMMAND), "replay", folder, "--format", "json", "--jobs", "1") for _ in range(ROUNDS)
-            )
-            print(f"{factor} x the sessions: {taken:.2f} s, {taken / median(one):.2f} times the smallest")
+    """Write the corpora and measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sessions", type=int, default=SESSIONS, help="of the corpus held against a decode")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    given = parser.parse_args()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        whole = scale_corpus(folder / "whole", given.sessions)
+        against_decode(whole, given.sessions, given.rounds)
+        as_sessions_grow(folder / "sessions", max(given.sessions // 2, 1), given.rounds)
+        as_size_grows(folder / "size", LARGE_SESSIONS, given.rounds)
 
 
 if __name__ == "__main__":

@@ -1,54 +1,51 @@
-"""Print what a grid of a thousand settings costs, in plain replays of the same sessions (target: at most 3).
+"""Print what grids of settings cost, in plain replays of the same sessions (target: 1000 within 3 replays).
 
-Whole processes, side by side: the two commands run in turns, several times each, and the medians are compared. A sweep
-reads in one process, so the replay it is held against does too.
+A sweep reads in one process, so the replay it is held against does too.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import tempfile
-import time
+import argparse
 from pathlib import Path
-from statistics import median
+from tempfile import TemporaryDirectory
 
-from analysis.synth import write_corpus
+from tests.bench.corpora import scale_corpus, shown_size
+from tests.bench.timing import Command, comparison, growth, in_turns, without_cache
 
-SESSIONS = 1000
+SESSIONS = 100
 ROUNDS = 3
-COMMAND = Path(sys.executable).parent / "breaker"
-GRID = (
+FACTORS = (1, 2, 4)
+AXES = (
     "warnAt=3..12",
     "summarizeAt=4..22..2",
     "limits.host=9,10,11,12,13,14,15,16,17,null",
 )
-"""10 values of `warnAt`, 10 of `summarizeAt`, 10 caps: 1000 configurations."""
+"""Ten values each: one axis is 10 configurations, two are 100, three 1000."""
 
 
-def seconds_of(*arguments: str) -> float:
-    """Return how long one run of the command takes, start and end included."""
-    start = time.perf_counter()
-    subprocess.run([str(COMMAND), *arguments], check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - start
+def sweep(folder: str, axes: int) -> Command:
+    """Return the sweep of a folder over the first axes."""
+    grid = [part for axis in AXES[:axes] for part in ("--grid", axis)]
+    return without_cache("sweep", folder, *grid, "--format", "json")
 
 
 def main() -> None:
-    """Write the corpus, then run the two commands in turns; arguments: sessions and rounds, where others are wanted."""
-    sessions = int(sys.argv[1]) if len(sys.argv) > 1 else SESSIONS
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
-    grid = [part for axis in GRID for part in ("--grid", axis)]
-    plain: list[float] = []
-    swept: list[float] = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "corpus"
-        write_corpus(folder, "scale", sessions=sessions)
-        for turn in range(rounds):
-            plain.append(seconds_of("replay", str(folder), "--format", "json", "--jobs", "1"))
-            swept.append(seconds_of("sweep", str(folder), *grid, "--format", "json"))
-            print(f"round {turn + 1}: replay {plain[-1]:.1f} s, sweep {swept[-1]:.1f} s", flush=True)
-    ratio = median(swept) / median(plain)
-    print(f"{sessions} sessions, 1000 configurations: {ratio:.2f} plain replays")
+    """Write the corpora and measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sessions", type=int, default=SESSIONS)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    given = parser.parse_args()
+    with TemporaryDirectory() as name:
+        numbers = {f"{factor} x the sessions": factor * max(given.sessions // 2, 1) for factor in FACTORS}
+        folders = {each: scale_corpus(Path(name) / str(number), number) for each, number in numbers.items()}
+        whole = scale_corpus(Path(name) / "whole", given.sessions)
+        commands = {"replay --jobs 1": without_cache("replay", whole, "--format", "json", "--jobs", "1")}
+        commands |= {f"{10**axes} configurations": sweep(whole, axes) for axes in range(1, len(AXES) + 1)}
+        title = f"Sweep of {shown_size(whole, given.sessions)}"
+        comparison(title, in_turns(commands, given.rounds), "replay --jobs 1")
+        costs = in_turns({each: sweep(folder, 2) for each, folder in folders.items()}, given.rounds)
+        sizes = {each: shown_size(folders[each], numbers[each]) for each in folders}
+        growth("Sweep of 100 configurations as sessions grow", costs, sizes)
 
 
 if __name__ == "__main__":

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import zstandard
-
-from analysis.synth import write_corpus
+from tests.bench.corpora import MEGABYTE, expanded_size, scale_corpus
+from tests.bench.timing import markdown
 
 SESSIONS = 60
-MEGABYTE = 1_000_000
-
-
-def expanded_size(folder: Path) -> int:
-    """Return the bytes of text in every log below a folder."""
-    total = 0
-    for path in folder.rglob("session*.zstd"):
-        with path.open("rb") as file:
-            reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-            while piece := reader.read(MEGABYTE):
-                total += len(piece)
-    return total
 
 
 def main() -> None:
     """Write the corpus once to warm up, then measure."""
-    with tempfile.TemporaryDirectory() as name:
+    with TemporaryDirectory() as name:
         folder = Path(name)
-        write_corpus(folder / "warm", "scale", sessions=2)
+        scale_corpus(folder / "warm", 2)
         start = time.process_time()
-        write_corpus(folder / "corpus", "scale", sessions=SESSIONS)
+        scale_corpus(folder / "corpus", SESSIONS)
         seconds = time.process_time() - start
-        size = expanded_size(folder / "corpus")
-    print(f"{size / MEGABYTE:.0f} MB of log in {seconds:.2f} s of processor time: {size / MEGABYTE / seconds:.0f} MB/s")
+        size = expanded_size(folder / "corpus") / MEGABYTE
+    row = (f"{SESSIONS} sessions", f"{size:.0f}", f"{seconds:.2f}", f"{size / seconds:.0f}")
+    markdown("Writing sessions", ("", "MB of log", "processor, s", "MB a second"), [row])
 
 
 if __name__ == "__main__":

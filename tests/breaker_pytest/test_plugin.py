@@ -85,6 +85,30 @@ def test_workers_of_a_distributed_run_agree(pytester: pytest.Pytester, ids: list
     pytester.runpytest_subprocess("--breaker", "-n", "2").assert_outcomes(passed=6, failed=3)
 
 
+def test_a_second_run_reads_no_log(pytester: pytest.Pytester, ids: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    red(pytester)
+    plain = pytester.runpytest("--breaker", "--breaker-cache", "off").stdout.lines
+    for _ in range(2):
+        result = pytester.runpytest("--breaker", "--breaker-cache", "kept")
+        result.assert_outcomes(passed=6, failed=3)
+        assert result.stdout.lines[:-1] == plain[:-1]
+        monkeypatch.setattr("analysis.reading.SessionReader", None)
+    assert len(list((pytester.path / "kept").rglob("*.replay"))) == len(ids)
+    monkeypatch.setenv("BREAKER_CACHE", "kept")
+    pytester.runpytest("--breaker").assert_outcomes(passed=6, failed=3)
+
+
+def test_a_cache_that_cannot_be_one_is_refused_or_told(pytester: pytest.Pytester, ids: list[str]) -> None:
+    assert ids
+    (pytester.path / "file").write_text("mine")
+    result = pytester.runpytest("--breaker", "--breaker-cache", "file")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--breaker-cache *file: is not a folder*"])
+    result = pytester.runpytest("--breaker", "--breaker-cache", "file/cache")
+    result.assert_outcomes(passed=9)
+    result.stdout.fnmatch_lines(["breaker: warning: the cache *file/cache cannot be written: Not a directory"])
+
+
 def test_baseline_and_waivers(pytester: pytest.Pytester, ids: list[str]) -> None:
     from tests.cli.commands import breaker
 

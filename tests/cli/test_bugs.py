@@ -7,13 +7,15 @@ import sys
 
 PROGRAM = """\
 
-from cli import main
+import sys
+from types import SimpleNamespace
+from cli import app, main
 
 def broken() -> None:
     raise ZeroDivisionError("planted")
 
-main.app.command("planted")(broken)
-import sys
+app.VERBS["planted"] = "Break."
+sys.modules["cli.planted"] = SimpleNamespace(planted=broken)
 sys.argv = ["breaker", "planted"]
 main.run()
 """

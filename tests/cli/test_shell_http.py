@@ -7,13 +7,12 @@ import json
 import sys
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
 from breaker.rulesets import RULESETS
+from cli.app import invoke
 from cli.exits import run_guarded
-from cli.main import app
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -24,7 +23,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
     def act(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin.encode())))
-        code = run_guarded(lambda: cast("object", app(list(arguments), standalone_mode=False)))
+        code = run_guarded(lambda: invoke(arguments))
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 

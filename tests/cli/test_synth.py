@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import pytest
 
+from cli.app import invoke
 from cli.exits import run_guarded
-from cli.main import app
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -20,7 +19,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command in this process: arguments in, exit code and both outputs back."""
 
     def act(*arguments: str) -> tuple[int, str, str]:
-        code = run_guarded(lambda: cast("object", app(list(arguments), standalone_mode=False)))
+        code = run_guarded(lambda: invoke(arguments))
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 

@@ -17,6 +17,7 @@ from analysis.sessions.events import (
     is_known_type,
     packed_parts,
     read_event,
+    read_row,
 )
 from analysis.sessions.rows import BadRowError, parse_row
 
@@ -24,7 +25,10 @@ Json = dict[str, object]
 
 
 def event(kind: str, data: object) -> Event | None:
-    return read_event(parse_row(json.dumps({"type": kind, "seq": 1, "data": data}).encode()))
+    line = json.dumps({"type": kind, "seq": 1, "data": data}).encode()
+    read = read_event(read_row(line))
+    assert read == read_event(parse_row(line))
+    return read
 
 
 def result(data: Json) -> ResultEvent:
@@ -36,6 +40,7 @@ def result(data: Json) -> ResultEvent:
 # Results, in every shape
 
 TEXT: list[object] = [{"type": "text", "text": "…\n[exit code: 2]"}]
+TEXTS = ("…\n[exit code: 2]",)
 
 
 def test_a_result_of_format_4_stands_at_the_top_of_its_message() -> None:
@@ -65,7 +70,7 @@ def test_a_result_of_format_4_stands_at_the_top_of_its_message() -> None:
         error={"name": "FsError", "code": "FS_NOT_FOUND"},
         has_error=True,
         meta={"statusCode": 200},
-        content=TEXT,
+        texts=TEXTS,
     )
 
 
@@ -73,13 +78,13 @@ def test_a_result_of_older_formats_is_a_block_of_a_users_message() -> None:
     block: Json = {"type": "tool-result", "toolCallId": "c1", "content": TEXT, "isError": False}
     message: Json = {"role": "user", "id": "m", "source": {"kind": "tool", "callId": "c1"}, "content": [block]}
     read = result({"turn": 1, "step": 1, "message": message, "meta": None})
-    assert (read.call_id, read.message_id, read.is_error, read.content) == ("c1", "m", False, TEXT)
+    assert (read.call_id, read.message_id, read.is_error, read.texts) == ("c1", "m", False, TEXTS)
     assert (read.meta, read.has_error) == ({}, False)
 
 
 def test_a_result_of_the_earliest_shape_is_flat() -> None:
     read = result({"turn": 1, "step": 1, "callId": "c1", "content": TEXT, "isError": True})
-    assert (read.call_id, read.message_id, read.is_error, read.content) == ("c1", "", True, TEXT)
+    assert (read.call_id, read.message_id, read.is_error, read.texts) == ("c1", "", True, TEXTS)
 
 
 def test_a_result_names_its_call_by_the_source_where_that_is_all_there_is() -> None:
@@ -100,7 +105,7 @@ def test_a_null_error_is_there() -> None:
 
 def test_a_result_of_odd_parts_is_a_result_without_them() -> None:
     read = result({"turn": "1", "step": 1.5, "message": 7, "meta": [1], "content": "text"})
-    assert (read.call_id, read.turn, read.step, read.meta, list(read.content)) == (None, None, None, {}, [])
+    assert (read.call_id, read.turn, read.step, read.meta, read.texts) == (None, None, None, {}, ())
 
 
 # Calls
@@ -128,7 +133,7 @@ def test_a_nested_call_goes_by_two_names(word: str, arguments: object) -> None:
     start = event(f"tool/{word}-dispatch-start", data)
     assert start == CallStart(f"c9:{word}:1", "bash", arguments, nested=True, turn=None, step=None)
     settle = event(f"tool/{word}-dispatch", {**data, "isError": False, "content": TEXT})
-    assert settle == ResultEvent(f"c9:{word}:1", "", True, None, None, False, None, False, {}, TEXT)
+    assert settle == ResultEvent(f"c9:{word}:1", "", True, None, None, False, None, False, {}, TEXTS)
 
 
 # Messages

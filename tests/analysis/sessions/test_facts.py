@@ -330,6 +330,55 @@ def test_an_approval_of_a_nested_call_goes_by_its_own_id(tmp_path: Path, log: Lo
     assert [one.commits for one in read_log(log.write(tmp_path)).outcomes] == [True, False]
 
 
+def test_of_many_open_calls_an_approval_asks_about_the_last_of_its_id_or_tool(tmp_path: Path, log: LogWriter) -> None:
+    made = [log.call(name=f"tool-{number % 2}", call_id=f"c{number % 100}") for number in range(200)]
+    log.asked("by-id", "because", "c30")
+    log.decided("by-id", "rejected")
+    log.asked("by-tool", "because", tool="tool-1")
+    log.decided("by-tool", "rejected")
+    log.asked("nobody", "because", "c200")
+    log.decided("nobody", "rejected")
+    for seq in made:
+        log.result(seq, "no")
+    read = read_log(log.write(tmp_path))
+    assert [call.index for call in read.calls if not call.outcome.commits] == [130, 199]
+
+
+def test_of_many_open_calls_the_closed_ones_are_not_asked_about(tmp_path: Path, log: LogWriter) -> None:
+    made = [log.call(call_id="same") for _ in range(100)]
+    log.asked("first", "because", "same")
+    log.decided("first", "rejected")
+    log.result(made[99], "no")
+    made.append(log.call(call_id="same"))
+    log.result(made[98], "fine")
+    log.asked("second", "because", "same")
+    log.decided("second", "rejected")
+    log.result(made[100], "no")
+    log.asked("third", "because", "same")
+    log.decided("third", "rejected")
+    for seq in made[:98]:
+        log.result(seq, "fine")
+    read = read_log(log.write(tmp_path))
+    assert [call.index for call in read.calls if not call.outcome.commits] == [97, 99, 100]
+
+
+def test_calls_of_one_key_may_settle_from_the_middle(tmp_path: Path, log: LogWriter) -> None:
+    made = [log.call(call_id="same") for _ in range(5)]
+    for seq in (made[2], made[4], made[0], made[3], made[1]):
+        log.result(seq, f"of {seq}")
+    read = read_log(log.write(tmp_path))
+    assert texts(read) == [(index, f"of {made[index]}") for index in (2, 4, 0, 3, 1)]
+
+
+def test_a_result_without_a_source_joins_the_oldest_call_that_is_still_open(tmp_path: Path, log: LogWriter) -> None:
+    made = [log.call(call_id="same") for _ in range(4)]
+    log.result(made[1], "second")
+    log.result(made[0], "first")
+    log.result(made[0], "the oldest open", sources=ABSENT)
+    read = read_log(log.write(tmp_path))
+    assert texts(read) == [(1, "second"), (0, "first"), (2, "the oldest open")]
+
+
 # Forks
 
 

@@ -145,7 +145,7 @@ def replayed(log: LogWriter, config: SweepConfig, shell_http: ShellHttpMode) -> 
     """Return what a plain replay of one configuration sees."""
     plan = ReplayPlan(settings=config.settings, ruleset=config.ruleset, policy=config.policy, shell_http=shell_http)
     facts, session = facts_of(log, config.ruleset)
-    run = session_run(plan)
+    run = session_run(plan, session)
     for fact in facts:
         run.take(fact)
     return seen_in_replay(run.finish(session))

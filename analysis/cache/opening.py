@@ -1,0 +1,70 @@
+"""Open the cache a person asked for, or the platform's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.cache.cache import Cache
+from analysis.cache.place import default_folder, fault_of_default
+from analysis.files import OutputError, refuse_inside
+
+__all__ = ["CACHE_VARIABLE", "OFF", "CacheRefused", "Place", "open_cache", "place_of"]
+
+OFF = "off"
+CACHE_VARIABLE = "BREAKER_CACHE"
+"""The variable that chooses the cache where no option does."""
+
+
+class CacheRefused(ValueError):
+    """What was asked for cannot be a cache; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the cache lies."""
+
+    folder: Path | None
+    """None where there is none."""
+    fault: str | None = None
+    """Why the platform's folder is not used, though it is there."""
+
+
+def place_of(given: str | None, environ: Mapping[str, str]) -> Place:
+    """Return where the cache lies: the folder given, nowhere for `off`, the platform's where nothing is given.
+
+    Raises:
+        CacheRefused: what is given is no folder.
+    """
+    if given is None:
+        folder = default_folder(environ)
+        fault = None if folder is None else fault_of_default(folder)
+        return Place(folder if fault is None else None, fault)
+    if given == OFF:
+        return Place(None)
+    folder = Path(given)
+    if not given or "\0" in given or (not folder.is_dir() and (folder.exists() or folder.is_symlink())):
+        message = f"{given}: is not a folder" if given.strip("\0") else "an empty path"
+        raise CacheRefused(message)
+    return Place(folder)
+
+
+def open_cache(
+    given: str | None, corpus: Iterable[Path], environ: Mapping[str, str]
+) -> tuple[Cache | None, str | None]:
+    """Return the cache of a run over a corpus, None where there is none, and what a person should be warned of.
+
+    Raises:
+        CacheRefused: what is given is no folder, or lies inside the corpus.
+    """
+    place = place_of(given, environ)
+    if place.folder is None:
+        return None, None if place.fault is None else f"the cache is not used: {place.fault}"
+    try:
+        refuse_inside(place.folder, corpus)
+    except OutputError as error:
+        if given is None:
+            return None, None
+        raise CacheRefused(str(error)) from None
+    return Cache(place.folder), None

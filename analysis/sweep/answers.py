@@ -1,0 +1,114 @@
+"""What one sweep came to in one session, as the cache keeps it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from analysis.cache.keys import key_of
+from analysis.cache.store import KINDS
+from analysis.replay import ReplayPlan, SessionReplay, StageName
+from analysis.sweep.grid import SweepConfig
+from analysis.sweep.metrics import Lead, SessionView
+from analysis.sweep.peaks import SessionPeaks
+from analysis.sweep.sessions import SweptReplay
+
+__all__ = ["SweepAnswers"]
+
+_SWEEP = KINDS[2]
+
+Number = int | float
+
+
+class _View(msgspec.Struct, array_like=True):
+    stages: dict[StageName, dict[str, int]]
+    asks: int
+    denials: int
+    false_rejections: int
+    lead: tuple[int, Number | None, int | None] | None
+    members: list[int]
+
+
+class _Swept(msgspec.Struct, array_like=True):
+    shell_http: bool
+    turns: int
+    calls: int
+    engine_runs: int
+    peaks: dict[str, int]
+    streak: int
+    views: list[_View]
+
+
+_SWEPT = msgspec.msgpack.Decoder(_Swept)
+
+
+class SweepAnswers:
+    """Writes down what all configurations of a sweep came to in one session; labels are no part of it."""
+
+    def __init__(self, configs: Sequence[SweepConfig], base: ReplayPlan) -> None:
+        self.kind = _SWEEP
+        tried = [(config.settings, config.ruleset, config.policy) for config in configs]
+        self.key = key_of(self.kind, base, tried)
+        self._configs = len(configs)
+
+    def encode(self, made: SessionReplay) -> bytes:
+        """Write down a session.
+
+        Raises:
+            TypeError: no sweep made it, or its peaks are not known.
+        """
+        if not isinstance(made, SweptReplay) or made.peaks is None:
+            message = "not swept, or without peaks"
+            raise TypeError(message)
+        return msgspec.msgpack.encode(
+            _Swept(
+                made.shell_http,
+                made.turns,
+                made.calls,
+                made.engine_runs,
+                dict(made.peaks.by_kind),
+                made.peaks.streak,
+                [
+                    _View(
+                        {stage: dict(kinds) for stage, kinds in view.stages.items()},
+                        view.asks,
+                        view.denials,
+                        view.false_rejections,
+                        view.lead,
+                        members,
+                    )
+                    for view, members in made.counted
+                ],
+            )
+        )
+
+    def decode(self, data: bytes) -> SweptReplay:
+        """Read a session.
+
+        Raises:
+            ValueError: it speaks of configurations there are none of.
+        """
+        stored = _SWEPT.decode(data)
+        if any(not 0 <= member < self._configs for view in stored.views for member in view.members):
+            message = "another sweep"
+            raise ValueError(message)
+        return SweptReplay(
+            shell_http=stored.shell_http,
+            turns=stored.turns,
+            calls=stored.calls,
+            engine_runs=stored.engine_runs,
+            peaks=SessionPeaks(stored.peaks, stored.streak),
+            counted=[(_view(view), view.members) for view in stored.views],
+        )
+
+
+def _view(stored: _View) -> SessionView:
+    return SessionView(
+        stages={stage: Counter(kinds) for stage, kinds in stored.stages.items()},
+        asks=stored.asks,
+        denials=stored.denials,
+        false_rejections=stored.false_rejections,
+        lead=None if stored.lead is None else Lead(*stored.lead),
+    )
