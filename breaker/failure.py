@@ -15,6 +15,7 @@ __all__ = [
     "Failure",
     "asks_for_status",
     "classify",
+    "classify_text",
     "describe",
     "rendered_text",
     "result_text",

@@ -21,12 +21,12 @@ from tests.bench.growth_inputs import INPUTS, What, work
 
 ROOT = Path(__file__).parents[1]
 GROUPS: tuple[What, ...] = ("result", "command", "arguments", "log")
-SMALL = {"result": 3000, "command": 3000, "arguments": 150, "log": 150}
+SMALL = {"result": 3000, "command": 3000, "arguments": 150, "log": 200}
 """The largest size at which work is counted first; then at twice that."""
 SMALL_PART = 200
 """Part of the large size that is the small one, where that is less."""
 MOST_GROWTH = 2.2
-LIMIT = 60
+LIMIT = 30
 """Seconds of processor time for one input, many times what it takes."""
 PATIENCE = 1200
 
@@ -87,7 +87,7 @@ def last_of(what: What, part: int, *places: str) -> str:
     return "" if done.returncode == 0 else done.stdout.strip().split("\n")[-1]
 
 
-@pytest.mark.parametrize("what", GROUPS)
+@pytest.mark.parametrize("what", ["result", "command", "arguments"])
 def test_a_large_one_is_replayed_within_a_limit(what: What) -> None:
     assert last_of(what, 5, "replay") == ""
 

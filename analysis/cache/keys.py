@@ -71,7 +71,7 @@ def content_of(file: SessionFile) -> Content | None:
 def stamp_of(file: SessionFile) -> FileStamp | None:
     """Return the stamp of the file a log lies in; None where it cannot be looked at."""
     try:
-        status = os.stat(file.path)  # noqa: PTH116
+        status = file.path.stat()
     except (OSError, ValueError):
         return None
     return _stamp(status) if stat.S_ISREG(status.st_mode) else None
@@ -138,7 +138,7 @@ def program_digest() -> bytes | None:
         for package in (breaker, analysis):
             folder = str(Path(package.__file__ or "").parent)
             for path in sorted(_sources(folder)):
-                with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+                with Path(path).open("rb", buffering=0) as file:
                     data = file.read()
                 digest.update(f"{path[len(folder) :]}\0{len(data)}\0".encode("utf-8", "surrogatepass"))
                 digest.update(data)
@@ -156,7 +156,7 @@ def _sources(folder: str) -> Iterable[str]:
         folders[:] = [name for name in folders if name != "__pycache__"]
         for name in files:
             if name.endswith(_SOURCES):
-                yield os.path.join(place, name)  # noqa: PTH118
+                yield f"{place}{os.sep}{name}"
 
 
 def key_of(*parts: object) -> bytes:

@@ -117,7 +117,7 @@ class Store:
             descriptor = self._new(part)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(_MAGIC + sealed(kind, key, packed) + packed)
-            os.replace(part, path)  # noqa: PTH105
+            part.replace(path)
         except BaseException:
             with suppress(OSError):
                 part.unlink()

@@ -101,6 +101,8 @@ _SMALL_FRAME: Final = _MEBI
 """Bytes of text up to which a frame is decompressed in one call."""
 _BATCH: Final = _SMALL_FRAME
 """Bytes of text that are given out at once."""
+_FIRST_BATCH: Final = 4 * _KIBI
+"""The same at the beginning, where often only the header is wanted."""
 _SMALL_FRAME_BYTES: Final = 2 * _SMALL_FRAME
 """More than such a frame can take in the file, unless it is padded with empty blocks."""
 _BLOCK_HEADER: Final = 3
@@ -154,22 +156,36 @@ class Line(NamedTuple):
 
     def alone(self) -> "Lines":
         """Give the line as a batch of its own."""
-        return Lines(self.number, [self.data], self.offset, _Frames(self.frame, self.offset))
+        return Lines(self.number, self.data, 1, self.offset, _Frames(self.frame, self.offset))
 
 
 class Lines:
     """Hold whole lines that follow each other, blank ones among them; where each stands is worked out when asked for.
 
-    `first` is the number of the first, `data` are the lines as they are.
+    `first` is the number of the first, `count` how many there are, `text` all of them with the line feeds between them.
+    One more line feed may stand at the end.
     """
 
-    __slots__ = ("_frames", "_offset", "data", "first")
+    __slots__ = ("_asked", "_data", "_frames", "_offset", "count", "first", "text")
 
-    def __init__(self, first: int, data: list[bytes], offset: int, frames: "_Frames") -> None:
+    def __init__(self, first: int, text: bytes, count: int, offset: int, frames: "_Frames") -> None:
         self.first: int = first
-        self.data: list[bytes] = data
+        self.text: bytes = text
+        self.count: int = count
+        self._data: list[bytes] | None = None
         self._offset: int = offset
         self._frames: _Frames = frames
+        # The last line that was asked for, by its index, and its offset: many are asked for, in order, where none can
+        # be read.
+        self._asked: tuple[int, int] = (0, offset)
+
+    @property
+    def data(self) -> list[bytes]:
+        """The lines one by one, without line feeds."""
+        if self._data is None:
+            self._data = self.text.split(b"\n")
+            del self._data[self.count :]
+        return self._data
 
     def __iter__(self) -> Iterator[Line]:
         """Give the lines that are not blank, each with its place."""
@@ -182,7 +198,9 @@ class Lines:
     def line(self, number: int) -> Line:
         """Give the line of a number, with its place."""
         index = number - self.first
-        at = self._offset + sum(map(len, self.data[:index])) + index
+        last, at = self._asked if self._asked[0] <= index else (0, self._offset)
+        at += sum(map(len, self.data[last:index])) + index - last
+        self._asked = (index, at)
         return Line(number, at, self._frames.at(at), self.data[index])
 
 
@@ -346,7 +364,8 @@ class LineReader:
         torn: _Walk | None = None
         skipped: _Walk | None = None
         while at < source.end and not self._stopped:
-            text, sizes, at = walker.small_frames(at, min(_BATCH, self.limits.max_expanded - self.expanded_bytes))
+            room = min(_BATCH if at else _FIRST_BATCH, self.limits.max_expanded - self.expanded_bytes)
+            text, sizes, at = walker.small_frames(at, room)
             if sizes:
                 skipped = None
                 self.expanded_bytes += len(text)
@@ -628,28 +647,26 @@ class _Splitter:
 
     def feed(self, text: bytes, frames: "_Frames") -> list[Lines]:
         """Give the lines that `text` completes."""
-        pieces = text.split(b"\n")
-        tail = pieces.pop()
         lines: list[Lines] = []
-        at = self.offset
+        start, base = 0, self.offset
         self.offset += len(text)
-        if pieces and (self._size or self._doubtful or not self.number):
-            first = pieces.pop(0)
-            self._keep(first, at, frames.at(at))
+        end = text.rfind(b"\n") + 1
+        if end and (self._size or self._doubtful or not self.number):
+            start = text.index(b"\n") + 1
+            self._keep(text[: start - 1], base, frames.at(base))
             line = self._close()
             if line is not None:
                 lines.append(line.alone())
-            at += len(first) + 1
-        if pieces:
-            number = self.number + 1
-            self.number += len(pieces)
+        if start < end:
+            count = text.count(b"\n", start, end)
+            whole = Lines(self.number + 1, text[start:end], count, base + start, frames)
+            self.number += count
             if len(text) <= self._max_line:
-                lines.append(Lines(number, pieces, at, frames))
+                lines.append(whole)
             else:
-                lines += self._bounded(Lines(number, pieces, at, frames))
-        if tail:
-            at = self.offset - len(tail)
-            self._keep(tail, at, frames.at(at))
+                lines += self._bounded(whole)
+        if end < len(text):
+            self._keep(text[end:], base + end, frames.at(base + end))
         return lines
 
     def _bounded(self, lines: Lines) -> Iterator[Lines]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, TypeAlias, Union, cast
 
 import msgspec
@@ -28,6 +28,7 @@ __all__ = [
     "packed_parts",
     "read_event",
     "read_row",
+    "read_rows",
 ]
 
 PACKED_TYPES = frozenset({"text-chunks", "reasoning-chunks", "tool-call-chunks"})
@@ -422,6 +423,11 @@ class UsualRow(Envelope, kw_only=True, tag_field="type"):
 
     kind: ClassVar[str]
 
+    @property
+    def is_packed(self) -> bool:
+        """Tell whether it is numbered as rows are that stand for several; it has to be read otherwise."""
+        return self.seq0 is not None or self.time0 is not None
+
     def event(self) -> Event | None:
         """Return what the row tells; None for a type that no count needs."""
         return None
@@ -446,7 +452,7 @@ class _ResultData(msgspec.Struct):
     meta: dict[str, object] | None = None
 
 
-class _ResultRecord(UsualRow, kw_only=True, tag="tool/result"):
+class _ResultRow(UsualRow, kw_only=True, tag="tool/result"):
     kind = "tool/result"
     data: _ResultData
 
@@ -475,7 +481,7 @@ class _CallData(msgspec.Struct):
     step: Count | None = None
 
 
-class _CallRecord(UsualRow, kw_only=True, tag="tool/call"):
+class _CallRow(UsualRow, kw_only=True, tag="tool/call"):
     kind = "tool/call"
     data: _CallData
 
@@ -489,7 +495,7 @@ class _StepData(msgspec.Struct):
     step: Count | None = None
 
 
-class _StepRecord(UsualRow, kw_only=True, tag="step/start"):
+class _StepRow(UsualRow, kw_only=True, tag="step/start"):
     kind = "step/start"
     data: _StepData
 
@@ -518,7 +524,7 @@ class _AssistantData(msgspec.Struct):
     usage: dict[str, object] | None = None
 
 
-class _AssistantRecord(UsualRow, kw_only=True, tag="assistant/message"):
+class _AssistantRow(UsualRow, kw_only=True, tag="assistant/message"):
     kind = "assistant/message"
     data: _AssistantData
 
@@ -532,15 +538,39 @@ class _AssistantRecord(UsualRow, kw_only=True, tag="assistant/message"):
         )
 
 
-def _unread_record(kind: str) -> type[UsualRow]:
-    name = f"_Unread{kind.title()}"
-    return cast("type[UsualRow]", msgspec.defstruct(name, [], bases=(UsualRow,), tag=kind, namespace={"kind": kind}))
+class _OtherRow(UsualRow, kw_only=True, tag=""):
+    """A row that is read piece by piece all the same."""
+
+    data: msgspec.Raw = msgspec.Raw()
+
+    def event(self) -> Event | None:
+        raw = self.data if memoryview(self.data) else None
+        return read_event(Row(self.kind, self.seq, self.time, self.appended, self.sources, raw, None))
 
 
-_USUAL: list[type[UsualRow]] = [_ResultRecord, _CallRecord, _StepRecord, _AssistantRecord]
-_RECORDS: msgspec.json.Decoder[UsualRow] = msgspec.json.Decoder(
-    Union[tuple(_USUAL + [_unread_record(kind) for kind in sorted(_UNREAD_TYPES)])]  # noqa: UP007
+def _rows_of(base: type[UsualRow], kinds: Iterable[str]) -> list[type[UsualRow]]:
+    made = (msgspec.defstruct("_Row", [], bases=(base,), tag=kind, namespace={"kind": kind}) for kind in sorted(kinds))
+    return [cast("type[UsualRow]", one) for one in made]
+
+
+_USUAL: list[type[UsualRow]] = [_ResultRow, _CallRow, _StepRow, _AssistantRow]
+_ROWS: msgspec.json.Decoder[UsualRow] = msgspec.json.Decoder(
+    Union[  # noqa: UP007
+        tuple(
+            _USUAL
+            + _rows_of(UsualRow, _UNREAD_TYPES)
+            + _rows_of(_OtherRow, _READERS.keys() - {one.kind for one in _USUAL})
+        )
+    ]
 )
+
+
+def read_rows(text: bytes) -> list[UsualRow] | None:
+    """Decode many lines at once, each with its line feed; None where not all of them are usual rows, one a line."""
+    try:
+        return _ROWS.decode_lines(text)
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return None
 
 
 def read_row(data: bytes) -> Row | UsualRow:
@@ -550,7 +580,7 @@ def read_row(data: bytes) -> Row | UsualRow:
         BadRowError: it is no record.
     """
     try:
-        record = _RECORDS.decode(data)
+        row = _ROWS.decode(data)
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return parse_row(data)
-    return record if record.seq0 is None and record.time0 is None else parse_row(data)
+    return parse_row(data) if row.is_packed else row

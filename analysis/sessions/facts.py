@@ -363,12 +363,8 @@ class MarkerScan:
         """Tell whether a line is an inherited marker that counts; of several the last ends what is inherited."""
         try:
             row, seq = _accept(self._sequence, data)
-            return (
-                seq is not None
-                and isinstance(row, Row)
-                and row.type == _MARKER
-                and read_event(row) == SeedMarker(inherited=True)
-            )
+            kind = row.type if isinstance(row, Row) else row.kind
+            return seq is not None and kind == _MARKER and read_event(row) == SeedMarker(inherited=True)
         except BadRowError:
             return False
 
@@ -412,6 +408,7 @@ class FactBuilder:
         self._last_call: _OpenCall | None = None
         self._hook_blocks_next_result = False
         self._asked: dict[str, CallSigns] = {}
+        self._models: set[str] = set()
         self._spoken_since_human = True
         self._unknown_types: dict[str, int] = {}
         self._orphans = 0
@@ -433,8 +430,22 @@ class FactBuilder:
         """
         self.seq = self._sequence.next
         row, seq = _accept(self._sequence, data)
-        if seq is None:
-            return
+        if seq is not None:
+            self._add(row, seq)
+
+    def add_row(self, row: UsualRow) -> None:
+        """Take one usual row.
+
+        Raises:
+            BadRowError: it is of a known type but not of its shape; it is not counted.
+        """
+        sequence = self._sequence
+        self.seq = sequence.next
+        seq = sequence.accept(row.seq, 1)
+        if seq is not None:
+            self._add(row, seq)
+
+    def _add(self, row: Row | UsualRow, seq: int) -> None:
         self.seq = seq
         if self._inheriting:
             self._leave_prefix_by_length(seq)
@@ -538,8 +549,7 @@ class FactBuilder:
                 self._user_message(seq, row, event)
             case AssistantMessage():
                 self._spoken_since_human = True
-                if event.model is not None and event.model not in self.session.models:
-                    self.session.models.append(event.model)
+                self._note_model(event.model)
                 if self._digests:
                     self._digest(row, "assistant", event.message_id, event.text)
                 self.queue.append(self._message(seq, row, event))
@@ -556,8 +566,12 @@ class FactBuilder:
             case RequestHeader():
                 if _FETCH_FILE_TOOL in event.tools:
                     self.session.offers_fetch_file = True
-                if event.model is not None and event.model not in self.session.models:
-                    self.session.models.append(event.model)
+                self._note_model(event.model)
+
+    def _note_model(self, model: str | None) -> None:
+        if model is not None and model not in self._models:
+            self._models.add(model)
+            self.session.models.append(model)
 
     def _message(self, seq: int, row: Row | UsualRow, event: AssistantMessage) -> MessageFact:
         limit = self._short_line

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from analysis.sessions.events import ResultEvent
 from breaker.ecmascript import is_number
-from breaker.failure import Classification, Failure, classify
+from breaker.failure import Classification, Failure, classify, classify_text
 from breaker.measures import Call, is_shell_tool, shell_command
 from breaker.messages import ASK_OPENING, DENIAL_MARKER, SHELL_HTTP_MARKER
 from breaker.rulesets import Ruleset
@@ -132,6 +132,8 @@ def outcome_of(call: Call, signs: CallSigns, result: ResultEvent, ruleset: Rules
         # By far the most: the body ran, and nobody had a say.
         if _is_plainly_fine(call.name, result, ruleset):
             return _FINE
+        if is_shell_tool(call.name) and _is_bare_output(result):
+            return _of_bare_output(call, result.text, ruleset)
         return _of_the_body(call, result, ruleset, is_error=False)
     text = result.text
     code = _error_code(result.error)
@@ -172,6 +174,43 @@ def _is_plainly_fine(name: str, result: ResultEvent, ruleset: Ruleset) -> bool:
         and name not in _HEAD_STATUS
         and _TELLING_META.isdisjoint(result.meta)
         and not _ending(result.text).endswith((_SPILL_END, _CLIP_END))
+    )
+
+
+_RAN_TO_ITS_END = Outcome(
+    kind="ok",
+    commits=True,
+    settles=True,
+    evidence="rebuilt",
+    rule="no sign of failure",
+    exit_code=0,
+    exit_code_rebuilt=True,
+)
+
+
+def _is_bare_output(result: ResultEvent) -> bool:
+    """Tell whether a shell's result is output and nothing else: no marker, no notice, no recorded code."""
+    text = result.text
+    return (
+        "[" not in text
+        and not text.startswith(_BACKGROUND_START)
+        and _TELLING_META.isdisjoint(result.meta)
+        and not _ending(text).endswith((_SPILL_END, _CLIP_END))
+    )
+
+
+def _of_bare_output(call: Call, text: str, ruleset: Ruleset) -> Outcome:
+    """Decide by a shell's bare output: without a marker it ended with exit code 0, and only its words can say more."""
+    answer = classify_text(text, command=shell_command(call), ruleset=ruleset)
+    if answer.failure is None:
+        return _RAN_TO_ITS_END
+    return replace(
+        _RAN_TO_ITS_END,
+        kind="failed",
+        failure=answer.failure,
+        evidence=answer.evidence,
+        rule=answer.rule,
+        words=answer.words,
     )
 
 
@@ -333,11 +372,6 @@ def _rebuild_shell(rebuilt: _Rebuilt) -> None:
     if rebuilt.truncated:
         return
     text = rebuilt.text
-    if "[" not in text and not text.startswith(_BACKGROUND_START):
-        # No line can mark an end: it ran to one, and that is what no marker says.
-        rebuilt.value["exitCode"] = 0
-        rebuilt.from_words.add("exitCode")
-        return
     last_paragraph = text[text.rfind("\n\n") + 1 :]
     if text.startswith(_BACKGROUND_START) or (_PROMOTED_WORDS in last_paragraph and _PROMOTED.search(last_paragraph)):
         rebuilt.value["kind"] = "background"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from analysis.sessions.decode import NOTES, TORN, Defect, Limits, Line, LineReader, Lines, Unreadable, is_blank
+from analysis.sessions.events import UsualRow, read_rows
 from analysis.sessions.facts import Fact, FactBuilder, MarkerScan, ResultSource, SessionFacts
 from analysis.sessions.find import SessionFile
 from analysis.sessions.header import NEWEST_VERSION, Header, HeaderError, parse_header
@@ -78,6 +79,7 @@ class SessionReader:
         self._limits = limits
         self._current: Line | None = None
         self._own_part: int | None = None
+        self._usual = True
         self._lines = LineReader(file, limits=limits, on_bytes=on_bytes)
 
     def again(self) -> SessionReader:
@@ -123,6 +125,12 @@ class SessionReader:
 
     def _take(self, builder: FactBuilder, lines: Lines, start: int) -> Iterator[Fact]:
         """Have the builder take the lines from a number on, and give out what becomes known."""
+        rows = read_rows(lines.text) if self._usual and start == lines.first else None
+        if rows is not None and len(rows) == lines.count and not any(row.is_packed for row in rows):
+            yield from self._take_rows(builder, lines, rows)
+            return
+        # What is unusual in one place is so in many: the rest of the file is read row by row.
+        self._usual = self._usual and start != lines.first
         report = self.report
         data = lines.data if start == lines.first else lines.data[start - lines.first :]
         for number, line in enumerate(data, start):
@@ -134,13 +142,32 @@ class SessionReader:
             try:
                 builder.add(line)
             except BadRowError as error:
-                report.lost_rows += 1
-                _, offset, frame, _ = lines.line(number)
-                report.add(ReadDefect("row", str(error), number, offset, frame, len(line), builder.seq))
+                self._report_bad_row(lines.line(number), error, builder.seq)
             if number == self._own_part:
                 builder.end_prefix()
             if builder.queue:
                 yield from builder.drain()
+
+    def _take_rows(self, builder: FactBuilder, lines: Lines, rows: list[UsualRow]) -> Iterator[Fact]:
+        report = self.report
+        close = report.close
+        for number, row in enumerate(rows, lines.first):
+            if close:
+                self._current = lines.line(number)
+            try:
+                builder.add_row(row)
+            except BadRowError as error:
+                self._report_bad_row(lines.line(number), error, builder.seq)
+            if number == self._own_part:
+                builder.end_prefix()
+            if builder.queue:
+                yield from builder.drain()
+        report.lines = lines.first + lines.count - 1
+
+    def _report_bad_row(self, line: Line, error: BadRowError, seq: int) -> None:
+        self.report.lost_rows += 1
+        number, offset, frame, data = line
+        self.report.add(ReadDefect("row", str(error), number, offset, frame, len(data), seq))
 
     def _marker_line(self) -> int | None:
         """Return the line of the marker that ends what a fork inherits; None where there is none.

@@ -26,6 +26,9 @@ _arrow: Any = import_module("pyarrow")
 _compute: Any = import_module("pyarrow.compute")
 """The same modules, for the calls whose published types say nothing."""
 
+_MERGED = 64
+"""Batches that are put together while more is waited for: many of a few rows take several times the memory of one."""
+
 
 def _types(schema: pa.Schema) -> list[Any]:
     return [field.type for field in cast("Any", schema)]
@@ -80,20 +83,27 @@ def rechunked(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int) -
     How the batches were cut does not show in what comes out.
     """
     waiting: list[pa.RecordBatch] = []
+    few: list[pa.RecordBatch] = []
     held = 0
     for batch in batches:
         rest = batch
         while held + rest.num_rows >= rows:
             cut = rows - held
-            waiting.append(rest.slice(0, cut))
-            yield _combined(waiting, schema)
-            waiting, held = [], 0
+            yield _combined([*waiting, *few, rest.slice(0, cut)], schema)
+            waiting, few, held = [], [], 0
             rest = rest.slice(cut)
         if rest.num_rows:
-            waiting.append(rest)
+            few.append(rest)
             held += rest.num_rows
-    if waiting:
-        yield _combined(waiting, schema)
+        if len(few) == _MERGED:
+            waiting.append(_merged(few))
+            few = []
+    if held:
+        yield _combined([*waiting, *few], schema)
+
+
+def _merged(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return cast("pa.RecordBatch", _arrow.concat_batches(batches))
 
 
 def _combined(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:

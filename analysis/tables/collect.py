@@ -41,7 +41,7 @@ _LAST_YEAR = 253_402_300_799_999
 _MILLISECONDS = 1000
 _SEAL_ROWS = 8192
 """Rows after which a session's rows become Arrow memory."""
-_SPOOL_MEMORY = 64 * 1024 * 1024
+_SPOOL_MEMORY = 16 * 1024 * 1024
 """Bytes of rows kept in memory; what is more waits in a temporary file, already without what is private."""
 _GATHERED = ("turns", "calls", "events", "measures", "streaks")
 _CONSTANT = ("session_index", "session")

@@ -10,7 +10,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -174,37 +174,37 @@ def _deep_row(size: int) -> str:
 
 
 _LOGS: dict[str, tuple[int, Callable[[int], str]]] = {
-    "results without calls": (50_000, _rows(lambda log, number: log.result(-1, sources=[]))),
-    "results of one call": (50_000, _rows(lambda log, number: log.result(1, sources=[1]) if number else log.call())),
-    "open calls asked about": (50_000, _after_calls(lambda log, number: log.asked(f"a{number}", "why"))),
+    "results without calls": (100_000, _rows(lambda log, number: log.result(-1, sources=[]))),
+    "results of one call": (100_000, _rows(lambda log, number: log.result(1, sources=[1]) if number else log.call())),
+    "open calls asked about": (100_000, _after_calls(lambda log, number: log.asked(f"a{number}", "why"))),
     "open calls asked about by another name": (
-        50_000,
+        100_000,
         _after_calls(lambda log, number: log.asked(f"a{number}", "why", tool="other")),
     ),
     "open calls asked about by an unknown id": (
-        50_000,
+        100_000,
         _after_calls(lambda log, number: log.asked(f"a{number}", "why", call_id="none")),
     ),
     "calls of one id, settled in order": (
-        50_000,
+        100_000,
         _after_calls(lambda log, number: log.result(number + 1, sources=[]), call_id="same"),
     ),
     "calls of one id, the last settled first": (
-        50_000,
+        100_000,
         _after_calls(lambda log, number: log.result(log.next - 1 - 2 * number), call_id="same"),
     ),
     "approvals of one call": (
-        50_000,
+        100_000,
         _rows(lambda log, number: log.asked(f"a{number}", "why") if number else log.call()),
     ),
     "models": (
-        50_000,
+        100_000,
         _rows(lambda log, number: log.add("request/header", {"header": {"config": {"model": f"m{number}"}}})),
     ),
-    "unknown types": (50_000, _rows(lambda log, number: log.add(f"odd/{number}", {}))),
-    "human messages": (50_000, _rows(lambda log, number: log.user())),
-    "rows that are none": (50_000, _rows(lambda log, number: log.raw(b'{"type":5}'))),
-    "late rows": (50_000, _late_rows),
+    "unknown types": (100_000, _rows(lambda log, number: log.add(f"odd/{number}", {}))),
+    "human messages": (100_000, _rows(lambda log, number: log.user())),
+    "rows that are none": (100_000, _rows(lambda log, number: log.raw(b'{"type":5}'))),
+    "late rows": (100_000, _late_rows),
     "a deep row": (100_000, _deep_row),
 }
 
@@ -237,9 +237,9 @@ def _write(what: What, text: str, folder: Path) -> None:
     path.write_bytes(log.text)
 
 
-def _replay(folder: Path) -> None:
-    """Replay the log under every ruleset, with all that can be asked for."""
-    for name in _RULESETS:
+def _replay(folder: Path, rulesets: Sequence[str]) -> None:
+    """Replay the log under rulesets, with all that can be asked for."""
+    for name in rulesets:
         rules = RULESETS[name]
         settings = Settings.from_config(_SETTINGS, rules)
         plan = ReplayPlan(settings, rules, keep_events=True, keep_messages=True, shell_http="on")
@@ -281,7 +281,7 @@ def work(growing: Growing, size: int, folder: Path) -> Iterator[tuple[str, Calla
     _write(growing.what, text, folder)
     if growing.what != "log":
         yield "engine", partial(_engine, growing.what, text)
-    yield "replay", partial(_replay, folder)
+    yield "replay", partial(_replay, folder, _RULESETS[-1:] if growing.what == "log" else _RULESETS)
 
 
 def main(names: Iterable[str]) -> None:
