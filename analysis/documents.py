@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from analysis.corpus import CorpusReplay, SessionRow, Totals
-from analysis.detect import BREAKER_NAME, DetectorEvent, happened
+from analysis.detect import DetectorEvent, happened
 from analysis.detect_document import detector_sections, session_detectors, total_detectors
 from analysis.replay import STAGES, FirstTrip, MeasureCount, ReplayEvent, ReplayPlan, StageName
 from analysis.sessions.report import ReadReport
@@ -19,7 +19,6 @@ from breaker.settings import Settings
 from breaker.version import __version__
 
 __all__ = [
-    "BREAKER_DETECTOR",
     "JsonObject",
     "corpus_head",
     "event_rows",
@@ -32,9 +31,6 @@ __all__ = [
 ]
 
 JsonObject = dict[str, object]
-
-BREAKER_DETECTOR = BREAKER_NAME
-"""The name the guard's own events carry."""
 
 _RATE_DIGITS = 6
 _TRACKS = frozenset({"occurrence", "failure", "shell-http"})

@@ -122,3 +122,7 @@ def __getattr__(name: str) -> object:
             return getattr(import_module(home), name)
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.cache_options import CacheOption
+from cli.cache_options import CacheFolderOption, cache_source
 from cli.exits import USAGE, Failed
+from cli.sizes import size_of, size_text
 
 if TYPE_CHECKING:
     from analysis.cache import Kept, Store
@@ -21,17 +22,6 @@ __all__ = ["app", "clear", "info", "prune"]
 
 app = typer.Typer(invoke_without_command=True)
 
-_SIZE = re.compile(r"([0-9]{1,12})(B|KB|MB|GB|KiB|MiB|GiB)?", re.ASCII)
-_UNITS = {
-    None: 1,
-    "B": 1,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "KiB": 1 << 10,
-    "MiB": 1 << 20,
-    "GiB": 1 << 30,
-}
 _AGE = re.compile(r"([0-9]{1,6})([smhdw])", re.ASCII)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -54,7 +44,7 @@ class InfoFormat(StrEnum):
 @app.command("info")
 def info(
     output: Annotated[InfoFormat, typer.Option("--format", help="Text, or one JSON document.")] = InfoFormat.text,
-    cache: CacheOption = None,
+    cache: CacheFolderOption = None,
 ) -> None:
     """Tell where the cache lies and what is in it."""
     from analysis.cache import DEFAULT_LIMIT
@@ -71,11 +61,12 @@ def info(
 
     print(plain(str(contents.folder)))
     total = sum(contents.sizes.values())
-    print(f"{counted(sum(contents.entries.values()), 'entry', 'entries')}, {total} of {contents.limit} bytes")
+    told = f"{size_text(total)} of {size_text(contents.limit)}"
+    print(f"{counted(sum(contents.entries.values()), 'entry', 'entries')}, {told}")
     if contents.oldest_use is not None and contents.newest_use is not None:
-        print(f"last of use: {_day(contents.oldest_use)} to {_day(contents.newest_use)}")
-        rows = [(kind, str(contents.entries[kind]), str(contents.sizes[kind])) for kind in contents.entries]
-        print_rows(("kind", "entries", "bytes"), rows)
+        print(f"last used: {_day(contents.oldest_use)} to {_day(contents.newest_use)}")
+        rows = [(kind, str(contents.entries[kind]), size_text(contents.sizes[kind])) for kind in contents.entries]
+        print_rows(("kind", "entries", "size"), rows)
 
 
 @app.command("prune")
@@ -92,20 +83,20 @@ def prune(
             "--older-than", metavar="AGE", help="Remove what was of no use for this long, such as 30d or 12h."
         ),
     ] = None,
-    cache: CacheOption = None,
+    cache: CacheFolderOption = None,
 ) -> None:
     """Remove what was of no use for longest, and old temporary files."""
     from analysis.cache import DEFAULT_LIMIT
 
-    limit = DEFAULT_LIMIT if max_size is None else _size(max_size)
+    limit = DEFAULT_LIMIT if max_size is None else size_of("--max-size", max_size)
     age = None if older_than is None else _age(older_than)
-    _tell(_store(cache).prune(limit, older_than=age))
+    _tell(_standing_store(cache).prune(limit, older_than=age))
 
 
 @app.command("clear")
-def clear(cache: CacheOption = None) -> None:
+def clear(cache: CacheFolderOption = None) -> None:
     """Remove every entry. Files that are none are left alone."""
-    _tell(_store(cache).clear())
+    _tell(_standing_store(cache).clear())
 
 
 def _store(given: str | None) -> Store:
@@ -114,29 +105,31 @@ def _store(given: str | None) -> Store:
     try:
         place = place_of(given, os.environ)
     except CacheRefused as error:
-        raise Failed(USAGE, f"--cache {error}") from None
+        raise Failed(USAGE, f"{cache_source(given)} {error}") from None
     if place.folder is None:
         raise Failed(USAGE, f"there is no cache: {place.fault or 'it is off, or nothing says where it would be'}")
     return Store(place.folder)
 
 
+def _standing_store(given: str | None) -> Store:
+    """Return a store that is there, where somebody says so: a mistyped path must not look fine."""
+    store = _store(given)
+    if given is not None and not store.folder.is_dir():
+        raise Failed(USAGE, f"{cache_source(given)} {given}: no such folder")
+    return store
+
+
 def _tell(removed: Sequence[Kept]) -> None:
     from cli.text import counted
 
-    print(f"{counted(len(removed), 'entry', 'entries')} removed, {sum(entry.size for entry in removed)} bytes")
+    size = sum(entry.size for entry in removed)
+    print(f"{counted(len(removed), 'entry', 'entries')} removed, {size_text(size)}")
 
 
 def _day(seconds: float) -> str:
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _size(text: str) -> int:
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise Failed(USAGE, f"--max-size {text}: not a size (a whole number, with KB, MB, GB or KiB, MiB, GiB)")
-    return int(match[1]) * _UNITS[match[2]]
 
 
 def _age(text: str) -> int:

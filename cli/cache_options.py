@@ -15,19 +15,41 @@ from cli.exits import USAGE, Failed, warn
 if TYPE_CHECKING:
     from analysis.cache import Cache
 
-__all__ = ["CacheOption", "cache_opener", "told_cache"]
+__all__ = ["CacheFolderOption", "CacheOption", "cache_opener", "cache_source", "told_cache"]
+
+_VARIABLE = "BREAKER_CACHE"
+"""`analysis.cache.CACHE_VARIABLE`, which would take long to import only to parse a command line."""
 
 CacheOption = Annotated[
     str | None,
     typer.Option(
         "--cache",
         metavar="DIR|off",
-        envvar="BREAKER_CACHE",
+        envvar=_VARIABLE,
         show_envvar=False,
         help="Where what was read of unchanged sessions is kept for the next run, or nowhere.",
         show_default="$BREAKER_CACHE, else the platform's cache folder",
     ),
 ]
+
+
+CacheFolderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        envvar=_VARIABLE,
+        show_envvar=False,
+        help="The cache's folder.",
+        show_default="$BREAKER_CACHE, else the platform's cache folder",
+    ),
+]
+
+
+def cache_source(given: str | None) -> str:
+    """Return what chose the cache, as people know it: the option, or the variable."""
+    chosen = given is not None and given == os.environ.get(_VARIABLE)
+    return _VARIABLE if chosen else "--cache"
 
 
 @contextmanager
@@ -44,7 +66,7 @@ def cache_opener(given: str | None) -> Generator[Callable[[Iterable[Path]], Cach
         try:
             cache, warning = open_cache(given, corpus, os.environ)
         except CacheRefused as error:
-            raise Failed(USAGE, f"--cache {error}") from None
+            raise Failed(USAGE, f"{cache_source(given)} {error}") from None
         if warning is not None:
             warn(warning)
         if cache is not None:

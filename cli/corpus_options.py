@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -23,6 +22,7 @@ from cli.settings import (
     SetOption,
     load_settings,
 )
+from cli.sizes import size_of
 
 if TYPE_CHECKING:
     from analysis.corpus import CorpusReplay, Observation, Period
@@ -44,10 +44,6 @@ Result = TypeVar("Result")
 
 DEFAULT_MAX_LINE = "256MiB"
 DEFAULT_MAX_EXPANDED = "64GiB"
-_SIZE = re.compile(r"([0-9]{1,12})(B|KiB|MiB|GiB)?", re.ASCII)
-_UNITS = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-
-
 _MOST_JOB_DIGITS = 3
 
 
@@ -221,7 +217,8 @@ class CorpusOptions:
         from analysis.sessions.decode import Limits
 
         return Limits(
-            max_line=_size("--max-line", self.max_line), max_expanded=_size("--max-expanded", self.max_expanded)
+            max_line=size_of("--max-line", self.max_line, least=1),
+            max_expanded=size_of("--max-expanded", self.max_expanded, least=1),
         )
 
     def job_count(self) -> int | None:
@@ -365,13 +362,6 @@ def _default_root() -> Path:
     from analysis.sessions.find import default_root
 
     return default_root(os.environ, Path.home())
-
-
-def _size(option: str, text: str) -> int:
-    match = _SIZE.fullmatch(text)
-    if match is None or not int(match[1]):
-        raise Failed(USAGE, f"{option} {text}: not a size (a whole number, with KiB, MiB or GiB for more than bytes)")
-    return int(match[1]) * _UNITS[match[2]]
 
 
 def _epoch(option: str, text: str | None) -> float | None:

@@ -31,7 +31,7 @@ def doctor(
 ) -> int:
     """Tell what is wrong with recorded sessions: each defect with its place and what it means for the numbers.
 
-    Every row is parsed, those no count needs too. No log is ever changed. Exit 1 where something is wrong; older
+    Every oddity is told with its place. No log is ever changed. Exit 1 where something is wrong; older
     generations, copies, forks, resumed sessions and events of plugins are normal, and told.
     """
     from analysis.doctor import check_up

@@ -126,7 +126,7 @@ class Cache:
         return vouches(stamp, int(self._clock() * _NANOSECONDS))
 
     def _seen_key(self, stamp: object, file: SessionFile, limits: Limits) -> bytes:
-        return self.key("seen", stamp, file.member, limits)
+        return self.key("seen", stamp, file.member, file.compressed, limits)
 
     # -- entries -------------------------------------------------------------------------------------------------
 

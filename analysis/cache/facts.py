@@ -66,6 +66,7 @@ class _Settle(msgspec.Struct, array_like=True, tag=1):
     time: Number | None
     is_error: bool
     closer: bool
+    length: int
 
 
 class _Turn(msgspec.Struct, array_like=True, tag=2):
@@ -165,7 +166,7 @@ class FactsRecorder:
             case CallFact():
                 return self._stored_call(fact)
             case SettleFact():
-                return _Settle(fact.fact.index, fact.seq, fact.time, fact.is_error, fact.closer)
+                return _Settle(fact.fact.index, fact.seq, fact.time, fact.is_error, fact.closer, fact.length)
             case TurnFact():
                 return _Turn(fact.seq, fact.time, fact.cause, fact.turn)
             case MessageFact():
@@ -358,7 +359,7 @@ def _fact(
             return fact
         case _Settle():
             call = calls.pop(stored.call)
-            return SettleFact(call, stored.seq, stored.time, stored.is_error, _UNTOLD, stored.closer)
+            return SettleFact(call, stored.seq, stored.time, stored.is_error, _UNTOLD, stored.closer, stored.length)
         case _Turn():
             return TurnFact(stored.seq, stored.time, stored.cause, stored.turn)
         case _Message():

@@ -80,7 +80,8 @@ def stamp_of(file: SessionFile) -> FileStamp | None:
 def vouches(stamp: FileStamp, now_ns: int) -> bool:
     """Tell whether a stamp that is met again means the same content.
 
-    It does where the system notes every change of a file in a time nobody sets, and the last one lies behind.
+    It does where the system notes every change of a file in a time nobody sets, and the last one lies behind. A change
+    through a shared memory mapping is noted late; no harness writes its logs so.
     """
     return os.name == "posix" and max(stamp[3], stamp[4]) + _SETTLED_AFTER < now_ns
 

@@ -41,11 +41,14 @@ def place_of(given: str | None, environ: Mapping[str, str]) -> Place:
         folder = default_folder(environ)
         fault = None if folder is None else fault_of_default(folder)
         return Place(folder if fault is None else None, fault)
-    if given == OFF:
+    if given.casefold() == OFF:
         return Place(None)
+    if not given or "\0" in given:
+        message = f"{given!r}: no folder has such a name"
+        raise CacheRefused(message)
     folder = Path(given)
-    if not given or "\0" in given or (not folder.is_dir() and (folder.exists() or folder.is_symlink())):
-        message = f"{given}: is not a folder" if given.strip("\0") else "an empty path"
+    if not folder.is_dir() and (folder.exists() or folder.is_symlink()):
+        message = f"{given}: is not a folder"
         raise CacheRefused(message)
     return Place(folder)
 
@@ -61,10 +64,31 @@ def open_cache(
     place = place_of(given, environ)
     if place.folder is None:
         return None, None if place.fault is None else f"the cache is not used: {place.fault}"
+    paths = list(corpus)
     try:
-        refuse_inside(place.folder, corpus)
+        refuse_inside(place.folder, paths)
+        _refuse_around(place.folder, paths)
     except OutputError as error:
         if given is None:
             return None, None
         raise CacheRefused(str(error)) from None
-    return Cache(place.folder), None
+    cache = Cache(place.folder)
+    if cache.store.is_elsewhere:
+        message = f"{place.folder}: what it keeps lies behind a symbolic link, where nothing would bound it"
+        if given is None:
+            return None, f"the cache is not used: {message}"
+        raise CacheRefused(message)
+    return cache, None
+
+
+def _refuse_around(folder: Path, corpus: Iterable[Path]) -> None:
+    """Refuse a folder that holds the corpus: somebody meant another one.
+
+    Raises:
+        OutputError: it holds some of it.
+    """
+    target = folder.resolve()
+    for path in corpus:
+        if path.resolve().is_relative_to(target):
+            message = f"{folder}: the corpus {path} lies in it; a cache has a folder of its own"
+            raise OutputError(message)

@@ -30,6 +30,7 @@ DEFAULT_LIMIT: Final = 2 * 1024**3
 LARGEST_ENTRY: Final = 32 * 1024**2
 """Bytes of payload, expanded, of one entry; more is not kept."""
 
+_BLOCK: Final = 512
 _LAYOUT: Final = "v1"
 _MAGIC: Final = b"breaker\x01"
 _DIGEST_BYTES: Final = 20
@@ -60,6 +61,7 @@ class Kept:
     path: Path
     kind: str
     size: int
+    """Bytes it takes on disk."""
     used: float
     """When it was last of use, in epoch seconds, to the hour."""
 
@@ -70,6 +72,11 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._root = folder / _LAYOUT
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Tell whether the entries lie behind a symbolic link, which pruning never follows."""
+        return self._root.is_symlink()
 
     # -- single entries ------------------------------------------------------------------------------------------
 
@@ -152,7 +159,7 @@ class Store:
                         status = entry.stat(follow_symlinks=False)
                         if stat.S_ISREG(status.st_mode):
                             kind = entry.name.partition(".")[2]
-                            yield Kept(Path(entry.path), kind, status.st_size, status.st_mtime)
+                            yield Kept(Path(entry.path), kind, _on_disk(status), status.st_mtime)
 
     def prune(self, limit: int, *, older_than: float | None = None) -> list[Kept]:
         """Remove temporary files nobody writes any more, old entries, and of the rest the least recently used.
@@ -234,6 +241,11 @@ def _locked(descriptor: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def _on_disk(status: os.stat_result) -> int:
+    """Tell what a file takes: whole blocks, where the system counts them."""
+    return max(status.st_size, getattr(status, "st_blocks", 0) * _BLOCK)
 
 
 def _read(descriptor: int, size: int) -> bytes:

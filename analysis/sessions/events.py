@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, TypeAlias, Union, cast
 
@@ -565,12 +566,28 @@ _ROWS: msgspec.json.Decoder[UsualRow] = msgspec.json.Decoder(
 )
 
 
-def read_rows(text: bytes) -> list[UsualRow] | None:
-    """Decode many lines at once, each with its line feed; None where not all of them are usual rows, one a line."""
+_ODD_BREAK = re.compile(rb"\n(?:(?<!\}\n)|(?!\{|\Z))")
+"""A line feed that does not stand between two objects. One that does can be inside no value."""
+
+
+def read_rows(text: bytes, count: int) -> list[UsualRow] | None:
+    """Decode many lines at once.
+
+    Args:
+        text: the lines with the line feeds between them, and perhaps one at the end.
+        count: how many they are.
+
+    Returns:
+        One row a line; None where not every line is one usual row and nothing else. The decoder alone would take two
+        rows on a line, blank lines, and a row over several lines.
+    """
+    if text[:1] != b"{" or _ODD_BREAK.search(text) is not None:
+        return None
     try:
-        return _ROWS.decode_lines(text)
+        rows = _ROWS.decode_lines(text)
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return None
+    return None if len(rows) != count or any(row.is_packed for row in rows) else rows
 
 
 def read_row(data: bytes) -> Row | UsualRow:

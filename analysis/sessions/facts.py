@@ -167,6 +167,13 @@ class SettleFact:
     """The texts of the result's content blocks; not kept longer than the fact."""
     closer: bool = False
     """No result of the tool: written when a log was repaired, for a call whose outcome is unknown."""
+    told_length: int | None = None
+    """The length of the text, where the texts themselves are not there."""
+
+    @property
+    def length(self) -> int:
+        """Characters of the result's text."""
+        return len(self.text) if self.told_length is None else self.told_length
 
     @property
     def text(self) -> str:

@@ -125,8 +125,8 @@ class SessionReader:
 
     def _take(self, builder: FactBuilder, lines: Lines, start: int) -> Iterator[Fact]:
         """Have the builder take the lines from a number on, and give out what becomes known."""
-        rows = read_rows(lines.text) if self._usual and start == lines.first else None
-        if rows is not None and len(rows) == lines.count and not any(row.is_packed for row in rows):
+        rows = read_rows(lines.text, lines.count) if self._usual and start == lines.first else None
+        if rows is not None:
             yield from self._take_rows(builder, lines, rows)
             return
         # What is unusual in one place is so in many: the rest of the file is read row by row.

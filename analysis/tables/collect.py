@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from tempfile import SpooledTemporaryFile, gettempdir
 from typing import Literal, cast
 
@@ -43,6 +44,7 @@ _SEAL_ROWS = 8192
 """Rows after which a session's rows become Arrow memory."""
 _SPOOL_MEMORY = 16 * 1024 * 1024
 """Bytes of rows kept in memory; what is more waits in a temporary file, already without what is private."""
+_BATCH_ROWS = 256
 _GATHERED = ("turns", "calls", "events", "measures", "streaks")
 _CONSTANT = ("session_index", "session")
 """Columns that are known only when all sessions have been read."""
@@ -275,7 +277,7 @@ class SessionCollector:
         if rows is not None and call.index in self._unsettled:
             self._unsettled.discard(call.index)
             rows.change(call.index, "seconds", _seconds(call.time, fact.time))
-            rows.change(call.index, "result_length", len(fact.text))
+            rows.change(call.index, "result_length", fact.length)
         self._seal_when_large()
         if measured is None:
             return
@@ -501,10 +503,8 @@ class TablesObservation:
         """Let go of the rows; done when nobody holds this any more, too."""
         self._closing()
 
-    @property
-    def needs_texts(self) -> bool:
-        """Tell whether results are looked at: only the table of calls has their lengths."""
-        return "calls" in self._wanted
+    needs_texts: bool = False
+    """No table holds what a result said, only how long it is."""
 
     @property
     def make_observer(self) -> Callable[[], SessionCollector]:
@@ -576,11 +576,12 @@ class TablesObservation:
         table = table_named(name)
         ordered = sorted(corpus.sessions, key=lambda row: row.path)
         if name == "sessions":
-            yield _from_rows(table.schema(), [self._session(index, row) for index, row in enumerate(ordered)])
+            yield from _in_batches(table.schema(), (self._session(index, row) for index, row in enumerate(ordered)))
         elif name == "read_report":
             indexes = {row.path: index for index, row in enumerate(ordered)}
             reports = sorted(corpus.reports, key=lambda report: report.shown)
-            yield _from_rows(table.schema(), [self._report(report, indexes.get(report.shown)) for report in reports])
+            rows = (self._report(report, indexes.get(report.shown)) for report in reports)
+            yield from _in_batches(table.schema(), rows)
         elif name == "histogram":
             yield _from_rows(table.schema(), [(*key, count) for key, count in self.histograms(corpus).rows()])
         else:
@@ -681,6 +682,13 @@ class TablesObservation:
 
 def _bins_batch(bins: Mapping[Bin, int]) -> pa.RecordBatch:
     return _from_rows(_BINS, [(*one, count) for one, count in sorted(bins.items())])
+
+
+def _in_batches(schema: pa.Schema, rows: Iterator[Sequence[object]]) -> Iterator[pa.RecordBatch]:
+    """Give out rows in batches, one at the least; as Arrow they take a fraction of the memory."""
+    yield _from_rows(schema, list(islice(rows, _BATCH_ROWS)))
+    while some := list(islice(rows, _BATCH_ROWS)):
+        yield _from_rows(schema, some)
 
 
 def _from_rows(schema: pa.Schema, rows: Sequence[Sequence[object]]) -> pa.RecordBatch:

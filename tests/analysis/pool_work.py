@@ -14,6 +14,7 @@ POISON = -1
 TOO_LARGE = -2
 BROKEN = -3
 SLOW = -4
+LONG = -5
 
 
 def squared(item: int, on_bytes: Callable[[int], None]) -> int:
@@ -36,17 +37,15 @@ class Noted:
     """Works on numbers, and notes in a folder what is begun and what is running; a fault happens once only."""
 
     folder: Path
-    pause: float = 0
-    """Seconds it takes over each."""
 
     def __call__(self, item: int, on_bytes: Callable[[int], None]) -> tuple[int, int]:
-        """Return the number, and how many others were running when it was begun, or 0 where it was begun first."""
+        """Return the number, and for one begun again how many others are running, for SLOW how many are begun; or 0."""
         running = self.folder / f"{os.getpid()}.running"
         running.touch()
         others = [path for path in self.folder.glob("*.running") if path != running and _lives(int(path.stem))]
         with (self.folder / "begun").open("a") as begun:
             begun.write(f"{item}\n")
-        first = (self.folder / "begun").read_text().split().count(str(item)) == 1
+        first = self._begun().count(item) == 1
         if first and item == POISON:
             os.kill(os.getpid(), signal.SIGKILL)
         if first and item == TOO_LARGE:
@@ -54,16 +53,24 @@ class Noted:
             raise MemoryError
         if item == SLOW:
             self._wait_until_nothing_is_begun()
-        else:
-            time.sleep(self.pause)
+        if item == LONG:
+            self._wait_for_another_try()
         running.unlink()
-        return item, 0 if first else len(others)
+        return item, len(self._begun()) if item == SLOW else 0 if first else len(others)
+
+    def _begun(self) -> list[int]:
+        return [int(word) for word in (self.folder / "begun").read_text().split()]
 
     def _wait_until_nothing_is_begun(self) -> None:
-        begun = ""
-        while (now := (self.folder / "begun").read_text()) != begun:
+        begun = 0
+        while (now := len(self._begun())) != begun:
             begun = now
             time.sleep(1)
+
+    def _wait_for_another_try(self) -> None:
+        end = time.monotonic() + 3
+        while self._begun().count(POISON) + self._begun().count(TOO_LARGE) < 2 and time.monotonic() < end:
+            time.sleep(0.01)
 
 
 def _lives(process: int) -> bool:

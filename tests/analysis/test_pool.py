@@ -14,6 +14,7 @@ import pytest
 from analysis.pool import Lost, WorkerFault, run_files
 from tests.analysis.pool_work import (
     BROKEN,
+    LONG,
     POISON,
     SLOW,
     TOO_LARGE,
@@ -44,11 +45,9 @@ def test_more_workers_than_items_do_no_harm() -> None:
     assert run([], jobs=2) == []
 
 
-def noted(
-    folder: Path, items: list[int], *, sizes: list[int] | None = None, jobs: int = 2, pause: float = 0
-) -> list[object]:
+def noted(folder: Path, items: list[int], *, sizes: list[int] | None = None, jobs: int = 2) -> list[object]:
     given = sizes or [1] * len(items)
-    return list(run_files(items, Noted(folder, pause), sizes=given, jobs=jobs, on_bytes=lambda count: None))
+    return list(run_files(items, Noted(folder), sizes=given, jobs=jobs, on_bytes=lambda count: None))
 
 
 def begun(folder: Path) -> list[int]:
@@ -74,17 +73,12 @@ def test_a_large_part_of_the_whole_is_begun_early_wherever_it_stands(tmp_path: P
 
 def test_results_that_wait_for_an_earlier_one_are_bounded_in_number(tmp_path: Path) -> None:
     items = [SLOW, *range(1, 200)]
-    assert noted(tmp_path, items) == [(item, 0) for item in items]
-    order = begun(tmp_path)
-    assert sorted(order[:64]) == sorted(items[:64])
-    assert len(order) == 200
+    assert noted(tmp_path, items) == [(SLOW, 64), *((item, 0) for item in items[1:])]
 
 
 def test_results_that_wait_for_an_earlier_one_are_bounded_in_bytes_of_files(tmp_path: Path) -> None:
     items = [SLOW, *range(1, 40)]
-    assert noted(tmp_path, items, sizes=[10 << 20] * 40) == [(item, 0) for item in items]
-    assert sorted(begun(tmp_path)[:13]) == sorted(items[:13])
-    assert sorted(begun(tmp_path)) == sorted(items)
+    assert noted(tmp_path, items, sizes=[10 << 20] * 40) == [(SLOW, 13), *((item, 0) for item in items[1:])]
 
 
 # Workers that die
@@ -116,8 +110,8 @@ def test_poison_everywhere_comes_to_an_end() -> None:
 
 @pytest.mark.parametrize("fault", [POISON, TOO_LARGE])
 def test_what_ended_a_worker_once_is_tried_again_alone_and_counts(tmp_path: Path, fault: int) -> None:
-    items = [1, 2, fault, *range(3, 20)]
-    assert noted(tmp_path, items, jobs=3, pause=0.05) == [(item, 0) for item in items]
+    items = [LONG, fault, 1, 2]
+    assert noted(tmp_path, items) == [(item, 0) for item in items]
     assert sorted(begun(tmp_path)) == sorted([*items, fault])
 
 
@@ -162,7 +156,7 @@ def test_closing_the_iterator_ends_every_worker() -> None:
 def test_workers_that_cannot_start_are_a_fault_and_no_loss_of_files(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(WorkerFault, match="cannot be started"):
         list(run_files([1, 2, 3], Unsendable(), sizes=[1, 1, 1], jobs=2, on_bytes=lambda count: None))
-    assert "cannot arrive" in capfd.readouterr().err
+    assert 0 < capfd.readouterr().err.count("ImportError: cannot arrive") <= 2
 
 
 # What is left

@@ -18,8 +18,8 @@ import zstandard
 from tests.bench.corpora import scale_corpus, shown_size
 from tests.bench.timing import BREAKER, Command, Cost, comparison, cost_of, median_cost, without_cache
 
-SESSIONS = 100
-ROUNDS = 3
+SESSIONS = 300
+ROUNDS = 2
 GRID = ("--grid", "warnAt=3..12", "--grid", "summarizeAt=4..22..2")
 """100 configurations."""
 
@@ -48,7 +48,7 @@ def commands_over(folder: str, cache: Path) -> dict[str, Command]:
         return Command((BREAKER, *arguments, "--format", "json", "--cache", str(cache)), before=before)
 
     replay = ("replay", folder, "--jobs", "1")
-    sweep = ("sweep", folder, *GRID)
+    sweep = ("sweep", folder, *GRID, "--jobs", "1")
     return {
         "first replay": cached(*replay, before=cleared),
         "second replay": cached(*replay),

@@ -1,6 +1,6 @@
 """Print what grids of settings cost, in plain replays of the same sessions (target: 1000 within 3 replays).
 
-A sweep reads in one process, so the replay it is held against does too.
+The sweep and the replay it is held against each read in one process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AXES = (
 def sweep(folder: str, axes: int) -> Command:
     """Return the sweep of a folder over the first axes."""
     grid = [part for axis in AXES[:axes] for part in ("--grid", axis)]
-    return without_cache("sweep", folder, *grid, "--format", "json")
+    return without_cache("sweep", folder, *grid, "--format", "json", "--jobs", "1")
 
 
 def main() -> None:

@@ -10,10 +10,13 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+import zstandard
 
 from analysis.synth import write_corpus
+from cli.sizes import size_text
 from tests.analysis.logs import LogWriter
 from tests.cli.commands import COMMAND, PATIENCE, Ran, breaker, breaker_process, violations
 
@@ -212,6 +215,7 @@ def test_a_file_or_a_folder_of_the_corpus_is_refused(corpus: Path, tmp_path: Pat
     for given, why in (
         (file, "is not a folder"),
         (inside, f"lies inside the corpus {corpus}; results are never written among recorded sessions"),
+        (tmp_path, f"the corpus {corpus} lies in it; a cache has a folder of its own"),
     ):
         done = breaker(verb, str(corpus), *more, "--cache", str(given))
         assert (done.returncode, done.stdout) == (2, "")
@@ -269,11 +273,11 @@ def test_info_tells_what_is_there(corpus: Path, tmp_path: Path) -> None:
     kinds = {name: kind["entries"] for name, kind in document["kinds"].items()}
     assert kinds == {name: len(list(cache.rglob(f"*.{name}"))) for name in ("facts", "replay", "sweep", "seen")}
     assert (kinds["facts"], kinds["replay"], kinds["sweep"]) == (2, 2, 2)
-    assert document["bytes"] == sum(path.stat().st_size for path in files)
+    assert document["bytes"] == sum(max(path.stat().st_size, path.stat().st_blocks * 512) for path in files)
     assert document["folder"] == str(cache)
     assert document["oldest_use"] <= document["newest_use"]
     text = breaker("cache", "info", "--cache", cache).stdout
-    assert text.startswith(f"{cache}\n{document['entries']} entries, {document['bytes']} of 2147483648 bytes\n")
+    assert text.startswith(f"{cache}\n{document['entries']} entries, {size_text(document['bytes'])} of 2.0 GiB\n")
 
 
 def test_prune_and_clear_tell_what_they_removed_and_leave_the_rest_alone(corpus: Path, tmp_path: Path) -> None:
@@ -292,6 +296,38 @@ def test_prune_and_clear_tell_what_they_removed_and_leave_the_rest_alone(corpus:
     assert breaker("cache", "clear", "--cache", cache).stdout == "0 entries removed, 0 bytes\n"
 
 
+@pytest.mark.parametrize("verb", ["prune", "clear"])
+def test_a_mistyped_folder_does_not_look_emptied(tmp_path: Path, verb: str) -> None:
+    done = breaker("cache", verb, "--cache", tmp_path / "cahce")
+    assert (done.returncode, done.stderr) == (2, f"breaker: error: --cache {tmp_path / 'cahce'}: no such folder\n")
+
+
+def test_the_variable_is_named_where_it_is_at_fault(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    monkeypatch.setenv("BREAKER_CACHE", str(file))
+    done = breaker("replay", corpus)
+    assert (done.returncode, done.stderr) == (2, f"breaker: error: BREAKER_CACHE {file}: is not a folder\n")
+
+
+@pytest.mark.parametrize("word", ["off", "OFF", "Off"])
+def test_off_is_off_however_it_is_written(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert breaker("replay", corpus, "--cache", word).returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
+
+
+@pytest.mark.parametrize(
+    ("size", "told"), [(0, "0 bytes"), (1, "1 byte"), (1023, "1023 bytes"), (1536, "1.5 KiB"), (2**31, "2.0 GiB")]
+)
+def test_sizes_are_told_in_the_unit_they_are_best_read_in(size: int, told: str) -> None:
+    assert size_text(size) == told
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -299,7 +335,7 @@ def test_prune_and_clear_tell_what_they_removed_and_leave_the_rest_alone(corpus:
         (("clear", "--cache", "{file}"), "--cache {file}: is not a folder"),
         (
             ("prune", "--max-size", "lots"),
-            "--max-size lots: not a size (a whole number, with KB, MB, GB or KiB, MiB, GiB)",
+            "--max-size lots: not a size (a whole number, with KB, MB, GB, KiB, MiB or GiB for more than bytes)",
         ),
         (("prune", "--older-than", "30"), "--older-than 30: not an age (a whole number with s, m, h, d or w)"),
     ],
@@ -317,3 +353,37 @@ def test_without_a_verb_the_help_is_shown() -> None:
     done = breaker("cache")
     assert (done.returncode, done.stdout) == (2, "")
     assert "prune" in done.stderr
+
+
+def test_entries_behind_a_link_are_refused(corpus: Path, tmp_path: Path) -> None:
+    cache, elsewhere = tmp_path / "cache", tmp_path / "elsewhere"
+    cache.mkdir()
+    elsewhere.mkdir()
+    (cache / "v1").symlink_to(elsewhere)
+    done = breaker("replay", corpus, "--cache", cache)
+    told = "what it keeps lies behind a symbolic link, where nothing would bound it"
+    assert (done.returncode, done.stderr) == (2, f"breaker: error: --cache {cache}: {told}\n")
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_one_file_under_two_names_is_looked_at_by_each(tmp_path: Path, order: int) -> None:
+    log = LogWriter("session-a")
+    log.user()
+    log.bash()
+    frames = [zstandard.ZstdCompressor().compress(line + b"\n") for line in log.text.splitlines()]
+    packed = tmp_path / "packed" / "s" / "session.v4.jsonl.zstd"
+    plain = tmp_path / "plain" / "s" / "session.v4.jsonl"
+    packed.parent.mkdir(parents=True)
+    plain.parent.mkdir(parents=True)
+    packed.write_bytes(b"junkjunk\n" + b"".join(frames))
+    os.link(packed, plain)
+    told: list[tuple[int, str]] = []
+    with patch("analysis.cache.keys._SETTLED_AFTER", -(10**18)):  # as if nothing had been written for long
+        for folder in (packed.parent, plain.parent)[::order]:
+            given = ("replay", folder, "--since", "2030-01-01")
+            cached = breaker(*given, "--cache", tmp_path / "cache")
+            without = breaker(*given, "--cache", "off")
+            assert (cached.returncode, cached.stderr) == (without.returncode, without.stderr)
+            told.append((cached.returncode, cached.stderr))
+    assert told[0] != told[1]

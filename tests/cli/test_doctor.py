@@ -132,11 +132,11 @@ def test_results_that_belong_to_no_call(tmp_path: Path) -> None:
     assert findings(doctor(tmp_path), "kind", "seq") == [("second-result", 3), ("orphan-result", 4)]
 
 
-def test_damage_in_a_row_that_no_count_needs_is_found_here_alone(tmp_path: Path) -> None:
+def test_damage_in_a_row_that_no_count_needs_is_found_by_every_reading(tmp_path: Path) -> None:
     log = new_log()
     log.raw(b'{"type":"step/end","seq":3,"time":1,"data":{"turn":1,,}}')
     log.write(tmp_path)
-    assert replay_document(tmp_path)["read_report"][0]["defects"] == []
+    assert [defect["line"] for defect in replay_document(tmp_path)["read_report"][0]["defects"]] == [5]
     assert findings(doctor(tmp_path), "kind", "line") == [("row", 5)]
 
 

@@ -151,6 +151,15 @@ def test_killed_while_writing_the_next_run_is_right_and_leaves_nothing_else(
         assert not (clean / name).is_file() or (out / name).stat().st_size > 0
 
 
+def test_stopped_while_the_workers_start(corpus: Path, tmp_path: Path) -> None:
+    words, _ = READING["replay"]
+    with started(*filled(words, corpus, tmp_path), hook=Hook(STOP, "/analysis/"), folder=tmp_path / "hook") as run:
+        run.wait_until_reached()
+        os.killpg(run.process.pid, signal.SIGINT)
+        done = run.end()
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "breaker: error: interrupted\n")
+
+
 def test_a_second_interrupt_changes_nothing(corpus: Path, tmp_path: Path) -> None:
     words, hook = READING["export"]
     out = tmp_path / "out"

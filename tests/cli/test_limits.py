@@ -94,7 +94,7 @@ def test_every_corpus_command_takes_the_limits(tmp_path: Path, verb: tuple[str, 
     words, options = (verb[:2], verb[2:]) if verb[0] == "label" else (verb[:1], verb[1:])
     for option in ("--max-line", "--max-expanded"):
         done = breaker(*words, path, *options, option, "0")
-        told = "not a size (a whole number, with KiB, MiB or GiB for more than bytes)"
+        told = "not a size (a whole number, with KB, MB, GB, KiB, MiB or GiB for more than bytes)"
         assert (done.returncode, done.stderr) == (2, f"breaker: error: {option} 0: {told}\n")
     assert breaker(*words, path, *options, "--max-line", "1MiB", "--max-expanded", "1GiB").returncode in {0, 2}
     if words[0] == "replay":

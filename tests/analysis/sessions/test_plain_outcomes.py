@@ -15,10 +15,14 @@ from breaker.measures import Call
 from breaker.rulesets import RULESETS, Ruleset
 
 WORDS = st.sampled_from(
-    ["", "done", "404", "[exit code: 2]", "[exit code: 0]", "(HTTP 503)", "Traceback (most recent call last)"]
-    + ["ValueError: no", "curl: (7) refused", "HTTP Error 500: no", "started background job 3", "</NOTE>", ")"]
-    + ["(Omitted 9 bytes. Full formatted result stored at: /tmp/x)", "<response clipped><NOTE>cut</NOTE>"]
-    + ["Fetched https://example.com (HTTP 404)", "[killed by signal: 9]", "[still running after 9ms; moved to", " "]
+    [
+        *("", " ", "done", "404", ")", "</NOTE>", "[exit code: 2]", "[exit code: 0]", "[killed by signal: 9]"),
+        *("(HTTP 503)", "HTTP Error 500: no", "Fetched https://example.com (HTTP 404)", "curl: (7) refused"),
+        *("Traceback (most recent call last)", "ValueError: no", "started background job 3"),
+        "[still running after 9ms; moved to background job 3]",
+        "(Omitted 9 bytes. Full formatted result stored at: /tmp/x)",
+        "<response clipped><NOTE>cut</NOTE>",
+    ]
 )
 TEXTS = st.lists(WORDS, max_size=4).map("\n".join)
 META = st.sampled_from([{}, {"exitCode": 3}, {"statusCode": 500}, {"opsShell": {"exitCode": 4}}, {"bytes": 7}])
@@ -43,8 +47,8 @@ def test_the_short_way_comes_to_the_same(
     settled = result(texts, meta)
     short = outcome_of(call, CallSigns(), settled, ruleset)
     with (
-        patch.object(outcomes, "_is_plainly_fine", lambda *_: False),
-        patch.object(outcomes, "_is_bare_output", lambda *_: False),
+        patch.object(outcomes, "_is_plainly_fine", return_value=False),
+        patch.object(outcomes, "_is_bare_output", return_value=False),
     ):
         assert outcome_of(call, CallSigns(), settled, ruleset) == short
 

@@ -77,6 +77,36 @@ def test_the_rows_of_a_log_are_usual(tmp_path: Path) -> None:
     assert [isinstance(read_row(line), UsualRow) for line in log.lines] == [True] * 5
 
 
+STEP = b'{"type":"step/end","seq":%d,"time":5,"data":{}}'
+BEGUN = b'{"type":"step/end","seq":%d,'
+ENDED = b'"time":5,"data":{}}'
+
+
+@pytest.mark.parametrize(
+    ("lines", "lost"),
+    [
+        ([STEP % 1 + STEP % 2, b"", STEP % 3], [3]),
+        ([STEP % 1 + b" " + STEP % 2, STEP % 3, b"  ", STEP % 4], [3]),
+        ([BEGUN % 1, ENDED + STEP % 2], [3, 4]),
+        ([STEP % 1 + BEGUN % 2, ENDED, STEP % 3], [3, 4]),
+        ([STEP % 1 + STEP % 2, BEGUN % 3, ENDED], [3, 4, 5]),
+        ([STEP % 1 + b"\r", STEP % 2], []),
+        ([b" " + STEP % 1, STEP % 2 + b" "], []),
+        ([b"[" + STEP % 1 + b"]", STEP % 2], [3]),
+    ],
+)
+def test_a_row_is_a_line_and_a_line_a_row(tmp_path: Path, lines: list[bytes], lost: list[int]) -> None:
+    log = LogWriter()
+    log.user()
+    for line in lines:
+        log.raw(line)
+    log.next = 9
+    log.bash()
+    read = read_log(log.write(tmp_path))
+    assert [defect.line for defect in read.report.defects] == lost
+    assert read.kinds == ["ok"]
+
+
 def test_the_order_of_members_is_free() -> None:
     row = read_row(b'{"data":{"step":2,"turn":1},"time":5,"seq":3,"type":"step/start"}')
     assert isinstance(row, UsualRow)
