@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,12 @@ def shared() -> Path:
 
 
 def pytest_configure() -> None:
-    """Leave the cache of whoever runs the tests alone, in every process; tests of the cache name their own."""
+    """Keep what surrounds a run out of it: the cache of whoever runs it, and signals that are ignored there."""
     os.environ["BREAKER_CACHE"] = "off"
+    # A shell that starts a job in the background has it ignore interrupts, and what the tests start would inherit that.
+    for number in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -65,9 +65,10 @@ def test_four_times_the_sessions_take_no_more_than_their_rows(few: Path, many: P
     assert four_times - once < 300 * KEPT_OF_A_SESSION + NOISE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "verb",
-    [("sweep", "--grid", "warnAt=2,4"), pytest.param(("histogram",), marks=pytest.mark.slow)],
+    [("sweep", "--grid", "warnAt=2,4"), ("histogram",)],
     ids=["sweep", "histogram"],
 )
 def test_so_it_is_where_sessions_are_compared_or_counted(few: Path, many: Path, verb: tuple[str, ...]) -> None:

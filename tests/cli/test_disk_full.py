@@ -50,7 +50,7 @@ def filled(words: tuple[str, ...], corpus: Path, out: Path) -> list[str]:
     return [word.replace("{corpus}", str(corpus)).replace("{out}", str(out)) for word in words]
 
 
-@pytest.mark.parametrize("room", [0, 700])
+@pytest.mark.parametrize("room", [pytest.param(0, marks=pytest.mark.slow), 700])
 @pytest.mark.parametrize(
     "verb", ["export", "sweep", *(pytest.param(one, marks=pytest.mark.slow) for one in ("csv", "report", "parquet"))]
 )

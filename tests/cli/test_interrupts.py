@@ -64,9 +64,9 @@ def written(out: Path) -> list[str]:
     ("verb", "number", "whole_group"),
     [
         ("replay", signal.SIGINT, True),
-        ("sweep", signal.SIGINT, True),
         ("export", signal.SIGTERM, True),
         ("replay", signal.SIGTERM, False),
+        pytest.param("sweep", signal.SIGINT, True, marks=pytest.mark.slow),
         pytest.param("replay", signal.SIGINT, False, marks=pytest.mark.slow),
         pytest.param("replay alone", signal.SIGINT, True, marks=pytest.mark.slow),
         pytest.param("replay alone", signal.SIGTERM, False, marks=pytest.mark.slow),
@@ -160,6 +160,7 @@ def test_stopped_while_the_workers_start(corpus: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "breaker: error: interrupted\n")
 
 
+@pytest.mark.slow
 def test_a_second_interrupt_changes_nothing(corpus: Path, tmp_path: Path) -> None:
     words, hook = READING["export"]
     out = tmp_path / "out"

@@ -90,6 +90,7 @@ def test_poison_is_no_error_but_under_strict(corpus: Path, tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (3, told)
 
 
+@pytest.mark.slow
 def test_a_corpus_of_poison_alone_is_unreadable(corpus: Path, tmp_path: Path) -> None:
     (path,) = corpus.rglob(f"{POISON}/*")
     shutil.copytree(path.parent, path.parent.with_name(f"{POISON}-again"))
@@ -105,6 +106,7 @@ def test_a_process_killed_once_costs_nothing(corpus: Path, tmp_path: Path) -> No
     assert done.stdout == sound.stdout
 
 
+@pytest.mark.slow
 def test_tables_without_the_poison_are_those_of_the_rest(corpus: Path, tmp_path: Path) -> None:
     done = poisoned(KILL, tmp_path / "hook", "export", corpus, *AS_TEXT, "--out", tmp_path / "with")
     assert (done.returncode, done.stderr) == (0, "")
