@@ -308,7 +308,7 @@ def replay_corpus(
         work: makes something else of a session's facts, as a sweep does, in any process.
         take: told of every session replayed, in the order of the files.
         digests: give every session the digests of its rows.
-        closely: parse the rows nobody reads too, and remark in the reports where every oddity stands.
+        closely: remark in the reports where every oddity stands.
         jobs: processes that read; the result is the same. None takes every processor where the corpus is large enough
             to be worth it. A `replayer`, or a detector that cannot be sent to another process, keeps it to this one.
         cache: what earlier runs came to, and where this one's results go; they are the same with and without. A

@@ -142,6 +142,7 @@ class Reading:
             limits=self.limits,
             on_bytes=on_bytes,
             closely=self.closely,
+            keep_texts=self.needs_texts or self.replayer is not None,
         )
         if self.work is not None:
             reader.other_rulesets = self.work.other_rulesets

@@ -16,6 +16,8 @@ __all__ = ["Address", "extract_urls", "is_local_host", "normalise_url"]
 _FOUND = re.compile(rf"https?://[^{re.escape(WHITESPACE)}\"'\\<>`]+")
 _ESCAPED_PUNCTUATION = re.compile(r"\\([.:/?&=#%~-])")
 _TRAILING: Final = ".,;:!?)]}'\""
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[/\\]*([^/\\?#]*)")
+_LONGEST_NAME = 4096
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _AUTHORITY = re.compile(rf"([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*+)([^{LINE_TERMINATORS}]*+)\Z")
 _DIGITS = re.compile(r"[0-9]+\Z")
@@ -89,11 +91,20 @@ def _site(host: str) -> str:
     return host if len(labels) <= 2 else ".".join(labels[-2:])
 
 
+def _is_endless_name(text: str) -> bool:
+    """Tell whether a host is too long a text of other alphabets: the parser's time grows with its square."""
+    if len(text) <= _LONGEST_NAME or text.isascii():
+        return False
+    name = _NAME.match(text)
+    return name is not None and len(name[1]) > _LONGEST_NAME and not name[1].isascii()
+
+
 def normalise_url(raw: str, host_aliases: Mapping[str, object], ruleset: Ruleset) -> Address | None:
     """Normalise one URL text; None where the WHATWG parser of Node 20 refuses it or no host is left.
 
     A text without a scheme is taken as https. Host names lose one trailing dot and one leading `www.`; an alias
-    replaces the whole host and is not normalised again.
+    replaces the whole host and is not normalised again. Other than in Node, a host of more than 4,096 characters that
+    are not all ASCII is none: it would take the parser seconds, and no name is that long.
     """
     text = replace_lone_surrogates(trim(raw))
     if not text:
@@ -102,6 +113,8 @@ def normalise_url(raw: str, host_aliases: Mapping[str, object], ruleset: Ruleset
         text = f"https://{text}"
     if ruleset.drop_bad_ports:
         text = _without_bad_port(text)
+    if _is_endless_name(text):
+        return None
     try:
         url = ada_url.URL(text)
     except ValueError:

@@ -266,7 +266,8 @@ def print_read_report(corpus: CorpusReplay) -> None:
         console.print(Text(f"  {report.state:<11} {plain(report.shown)}"), soft_wrap=True)
         for defect in report.defects:
             lost = f"; {counted(defect.lost_bytes, 'byte')} lost" if defect.lost_bytes else ""
-            console.print(Text(f"    {defect.place()}: {plain(defect.message)}{lost}"), soft_wrap=True)
+            place = f"{defect.place()}: " if defect.place() else ""
+            console.print(Text(f"    {place}{plain(defect.message)}{lost}"), soft_wrap=True)
         if report.defects_untold:
             console.print(Text(f"    … and {counted(report.defects_untold, 'more defect')}"))
         for note in report.notes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NoReturn, overload
+from typing import Literal
 
 import msgspec
 
@@ -12,6 +12,7 @@ from analysis.cache.store import LARGEST_ENTRY
 from analysis.cache.values import Inexact, require_exact
 from analysis.replay import FactsReader
 from analysis.sessions.facts import (
+    UNTOLD,
     CallFact,
     Fact,
     MessageFact,
@@ -298,30 +299,6 @@ class StoredReader:
         return StoredReader(self._file, self._payload)
 
 
-class _Untold(Sequence[str]):
-    """The texts of a result that are not kept. An empty text in their place would be a wrong one."""
-
-    def _refuse(self) -> NoReturn:
-        message = "the texts of results are not kept in the cache"
-        raise LookupError(message)
-
-    def __len__(self) -> int:
-        self._refuse()
-
-    def __iter__(self) -> Iterator[str]:
-        self._refuse()
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        self._refuse()
-
-
-_UNTOLD = _Untold()
-
-
 def _chunks(payload: bytes) -> list[tuple[int, int]]:
     """Return where each part of a payload lies; nothing where it is cut."""
     places: list[tuple[int, int]] = []
@@ -359,7 +336,7 @@ def _fact(
             return fact
         case _Settle():
             call = calls.pop(stored.call)
-            return SettleFact(call, stored.seq, stored.time, stored.is_error, _UNTOLD, stored.closer, stored.length)
+            return SettleFact(call, stored.seq, stored.time, stored.is_error, UNTOLD, stored.closer, stored.length)
         case _Turn():
             return TurnFact(stored.seq, stored.time, stored.cause, stored.turn)
         case _Message():

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, NoReturn, TypeAlias, cast, overload
 
 from analysis.sessions.events import (
     PACKED_TYPES,
@@ -62,6 +62,7 @@ __all__ = [
     "RESUME",
     "SECOND_RESULT",
     "UNKNOWN_EVENT",
+    "UNTOLD",
     "CallFact",
     "Fact",
     "FactBuilder",
@@ -152,6 +153,31 @@ class CallFact:
     resolved: bool = False
     other_outcomes: tuple[Outcome, ...] = ()
     """The outcome under each further ruleset that was asked for, in order; empty where the log holds no result."""
+
+
+class _Untold(Sequence[str]):
+    """The texts of a result that are not kept. An empty text in their place would be a wrong one."""
+
+    def _refuse(self) -> NoReturn:
+        message = "the texts of results are not kept here"
+        raise LookupError(message)
+
+    def __len__(self) -> int:
+        self._refuse()
+
+    def __iter__(self) -> Iterator[str]:
+        self._refuse()
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        self._refuse()
+
+
+UNTOLD = _Untold()
+"""Stands for texts nobody asked for."""
 
 
 @dataclass(slots=True)
@@ -390,6 +416,7 @@ class FactBuilder:
         short_line: int | None = None,
         other_rulesets: Sequence[Ruleset] = (),
         on_remark: OnRemark | None = None,
+        keep_texts: bool = True,
     ) -> None:
         self.session = SessionFacts(header=header, fork=header.is_fork, imported=header.is_import)
         self._report = report
@@ -397,6 +424,7 @@ class FactBuilder:
         self._other_rulesets = tuple(other_rulesets)
         self._outcome_source: ResultSource = source
         self._digests = digests
+        self._keep_texts = keep_texts
         self._short_line = short_line
         self.seq = 0
         """Number of the row that was added last, the one that was next where it could not be read."""
@@ -679,7 +707,11 @@ class FactBuilder:
         fact.resolved = True
         closer = result.message_id.startswith(_REPAIR_CLOSER) or code == "TOOL_OUTCOME_UNKNOWN"
         is_error = result.is_error is True
-        self.queue.append(SettleFact(fact, seq, row.time, is_error, result.texts, closer))
+        settle = SettleFact(fact, seq, row.time, is_error, result.texts, closer)
+        if not self._keep_texts:
+            settle.told_length = settle.length
+            settle.texts = UNTOLD
+        self.queue.append(settle)
 
     def _outcome(self, pending: _OpenCall, result: ResultEvent, ruleset: Ruleset) -> Outcome:
         if self._outcome_source == "log":

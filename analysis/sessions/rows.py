@@ -188,7 +188,7 @@ def _is_append(surface_op: object) -> bool:
     return surface_op is None or surface_op == "append"
 
 
-_MOST_SOURCES = 1_000_000
+_MOST_SOURCES = 1_000
 """No log's row follows from more; of a packed run beyond this only the ends are kept."""
 
 

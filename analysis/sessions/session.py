@@ -51,7 +51,8 @@ class SessionReader:
         short_line: count the lines of the model's own text, and those of at most that many characters.
         limits: bounds on what the file may take.
         on_bytes: told how many bytes were read.
-        closely: parse the rows nobody reads too, and remark where every oddity stands.
+        closely: remark where every oddity stands.
+        keep_texts: give out what results said; else only how long it was, so that nothing of it waits in memory.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class SessionReader:
         limits: Limits = _DEFAULT_LIMITS,
         on_bytes: Callable[[int], None] | None = None,
         closely: bool = False,
+        keep_texts: bool = True,
     ) -> None:
         self.file = file
         self.report = ReadReport(shown=file.shown, size=file.size, close=closely)
@@ -73,6 +75,7 @@ class SessionReader:
         self._ruleset = ruleset
         self._source: ResultSource = source
         self._digests = digests
+        self._keep_texts = keep_texts
         self._short_line = short_line
         self.other_rulesets: tuple[Ruleset, ...] = ()
         """Further releases under which every call's outcome is decided in the same pass; set before reading."""
@@ -92,6 +95,7 @@ class SessionReader:
             short_line=self._short_line,
             limits=self._limits,
             closely=self.report.close,
+            keep_texts=self._keep_texts,
         )
         twin.other_rulesets = self.other_rulesets
         return twin
@@ -225,6 +229,7 @@ class SessionReader:
             short_line=self._short_line,
             other_rulesets=self.other_rulesets,
             on_remark=self._remark if report.close else None,
+            keep_texts=self._keep_texts,
         )
         self.session = builder.session
         self._own_part = self._marker_line() if builder.awaits_marker else None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from breaker.rulesets import RULESETS
+from breaker.rulesets import DEFAULT_RULESET, RULESETS
 from breaker.settings import Settings
 from breaker.urls import Address, extract_urls, is_local_host, normalise_url
 
@@ -340,3 +340,17 @@ def test_an_ipv6_address_is_local_only_in_later_releases() -> None:
     assert after is not None
     assert (before.host, before.is_local) == ("[::1]", False)
     assert (after.host, after.is_local) == ("::1", True)
+
+
+@pytest.mark.parametrize("character", ["界", "é", "\u0301"])
+def test_a_host_of_other_alphabets_without_end_is_no_host(character: str) -> None:
+    settings = Settings.from_config({})
+    assert normalise_url(f"https://{character * 5000}.com/", settings.host_aliases, DEFAULT_RULESET) is None
+    assert normalise_url(f"https://example.com/{character * 5000}", settings.host_aliases, DEFAULT_RULESET) is not None
+
+
+def test_a_long_host_of_other_alphabets_is_one_up_to_a_bound() -> None:
+    settings = Settings.from_config({})
+    address = normalise_url(f"https://{'界' * 60}.com/", settings.host_aliases, DEFAULT_RULESET)
+    assert address is not None
+    assert address.host.startswith("xn--")

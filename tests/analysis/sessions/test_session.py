@@ -5,7 +5,7 @@ import pytest
 import zstandard
 
 from analysis.sessions.decode import Limits
-from analysis.sessions.facts import CallFact
+from analysis.sessions.facts import CallFact, SettleFact
 from analysis.sessions.find import find_sessions
 from analysis.sessions.report import READ_STATES, ReadDefect, ReadReport, ReadState
 from analysis.sessions.session import SessionReader, read_header
@@ -274,3 +274,19 @@ def test_a_header_over_the_limit_is_a_corrupt_file(tmp_path: Path, log: LogWrite
     assert list(reader.facts()) == []
     assert reader.report.state == "corrupt"
     assert [defect.kind for defect in reader.report.defects] == ["header", "line-too-long"]
+
+
+def test_texts_nobody_asked_for_are_not_kept_and_their_length_is(tmp_path: Path) -> None:
+    log = LogWriter()
+    log.user()
+    log.bash("make", "four")
+    call = log.call("ls")
+    log.result(call, content=[{"type": "text", "text": text} for text in ("ab", "", "c")])
+    log.write(tmp_path)
+    (file,) = find_sessions([tmp_path]).files
+    kept = [fact for fact in SessionReader(file).facts() if isinstance(fact, SettleFact)]
+    assert [(fact.text, fact.length) for fact in kept] == [("four", 4), ("ab\nc", 4)]
+    bare = [fact for fact in SessionReader(file, keep_texts=False).facts() if isinstance(fact, SettleFact)]
+    assert [fact.length for fact in bare] == [4, 4]
+    with pytest.raises(LookupError, match="not kept here"):
+        _ = bare[0].text
