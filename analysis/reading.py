@@ -11,6 +11,7 @@ import msgspec
 from analysis.cache import Answers, Cache, EntryDamaged, RecordingReader, Source, StoredReader
 from analysis.cache.answers import UNDECODABLE, AboutSession, about, report_of, session_of
 from analysis.cache.keys import Content, FileStamp, key_of
+from analysis.cache.store import FACTS
 from analysis.replay import FactsReader, ReplayPlan, RunObserver, SessionReplay, replay_session
 from analysis.sessions.decode import IO_FAULT, Limits
 from analysis.sessions.facts import SessionFacts
@@ -161,14 +162,14 @@ class Reading:
         self, cache: Cache, item: Item, content: Content, keys: _Keys, on_bytes: Callable[[int], None]
     ) -> ReadSession:
         reader = self._reader(item, on_bytes)
-        if not (self.needs_texts and cache.store.has("facts", keys.facts)):
+        if not (self.needs_texts and cache.store.has(FACTS, keys.facts)):
             reader = RecordingReader(reader)
         replay = self._made(reader)
         report, session = reader.report, reader.session
         stored = 0
         if _hangs_on_the_log(report) and cache.is_unchanged(item.file, content):
             if isinstance(reader, RecordingReader):
-                stored += cache.write("facts", keys.facts, reader.payload)
+                stored += cache.write(FACTS, keys.facts, reader.payload)
             stored += self._keep_answer(cache, keys, report, session, replay)
         return ReadSession(report, session, replay, "log", stored, cache.fault)
 
@@ -177,7 +178,7 @@ class Reading:
     def _keys(self, cache: Cache, item: Item, content: Content) -> _Keys:
         file = item.file
         facts = cache.key(
-            "facts",
+            FACTS,
             content.digest,
             (file.generation, file.compressed, file.note),
             self.facts_keys[item.digests],
@@ -199,7 +200,7 @@ class Reading:
         return ReadSession(report, session_of(stored.about), replay, "answer", 0, cache.fault)
 
     def _from_facts(self, cache: Cache, item: Item, keys: _Keys) -> ReadSession | None:
-        data = None if self.needs_texts else cache.store.get("facts", keys.facts)
+        data = None if self.needs_texts else cache.store.get(FACTS, keys.facts)
         if data is None:
             return None
         try:

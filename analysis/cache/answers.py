@@ -8,7 +8,8 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from analysis.cache.keys import key_of
-from analysis.cache.store import KINDS
+from analysis.cache.store import REPLAY
+from analysis.cache.values import Number
 from analysis.replay import (
     FailureKey,
     FirstTrip,
@@ -43,9 +44,6 @@ UNWRITABLE = (msgspec.MsgspecError, ValueError, OverflowError, TypeError, Recurs
 UNDECODABLE = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, LookupError, MemoryError)
 """What reading raises for bytes of another shape: they count as missing then."""
 
-_REPLAY = KINDS[1]
-
-Number = int | float
 Made = TypeVar("Made")
 
 
@@ -306,14 +304,14 @@ class _Replay(msgspec.Struct, array_like=True):
     first_calls: list[tuple[str, str, int]]
 
 
-_REPLAYS = msgspec.msgpack.Decoder(_Replay)
+REPLAYS = msgspec.msgpack.Decoder(_Replay)
 
 
 class ReplayAnswers:
     """Writes down what a plan's replay of one session saw. For plans without other detectors: their code may change."""
 
     def __init__(self, plan: ReplayPlan) -> None:
-        self.kind = _REPLAY
+        self.kind = REPLAY
         self.key = key_of(self.kind, plan)
 
     def encode(self, made: SessionReplay) -> bytes:
@@ -346,7 +344,7 @@ class ReplayAnswers:
 
     def decode(self, data: bytes) -> SessionReplay:
         """Read a replay."""
-        stored = _REPLAYS.decode(data)
+        stored = REPLAYS.decode(data)
         return SessionReplay(
             shell_http=stored.shell_http,
             turns=stored.turns,

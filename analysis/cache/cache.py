@@ -12,7 +12,7 @@ import msgspec
 
 from analysis.cache.answers import UNDECODABLE, UNWRITABLE, StoredHeader, header_of, stored_header
 from analysis.cache.keys import Content, FileStamp, content_of, key_of, program_digest, stamp_of, vouches
-from analysis.cache.store import DEFAULT_LIMIT, Store
+from analysis.cache.store import DEFAULT_LIMIT, SEEN, Store
 from analysis.sessions.decode import Limits
 from analysis.sessions.find import SessionFile
 from analysis.sessions.header import Header
@@ -90,7 +90,7 @@ class Cache:
         stamp = stamp_of(file)
         if stamp is None or not self._vouches(stamp):
             return None
-        data = self.store.get("seen", self._seen_key(stamp, file, limits))
+        data = self.store.get(SEEN, self._seen_key(stamp, file, limits))
         if data is None:
             return None
         try:
@@ -115,18 +115,18 @@ class Cache:
         content = content_of(file)
         if content is not None and content.stamp == stamp and self._vouches(content.stamp):
             seen = _Seen(content.digest, None if header is None else stored_header(header))
-            self.write("seen", self._seen_key(content.stamp, file, limits), lambda: msgspec.msgpack.encode(seen))
+            self.write(SEEN, self._seen_key(content.stamp, file, limits), lambda: msgspec.msgpack.encode(seen))
         return content
 
     def is_unchanged(self, file: SessionFile, content: Content) -> bool:
         """Tell whether a log is still what it was when it was looked at."""
         return stamp_of(file) == content.stamp
 
-    def _vouches(self, stamp: tuple[int, int, int, int, int]) -> bool:
+    def _vouches(self, stamp: FileStamp) -> bool:
         return vouches(stamp, int(self._clock() * _NANOSECONDS))
 
-    def _seen_key(self, stamp: object, file: SessionFile, limits: Limits) -> bytes:
-        return self.key("seen", stamp, file.member, file.compressed, limits)
+    def _seen_key(self, stamp: FileStamp, file: SessionFile, limits: Limits) -> bytes:
+        return self.key(SEEN, stamp, file.member, file.compressed, limits)
 
     # -- entries -------------------------------------------------------------------------------------------------
 

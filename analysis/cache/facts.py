@@ -9,7 +9,7 @@ import msgspec
 
 from analysis.cache.answers import UNDECODABLE, AboutSession, about, report_of, session_of
 from analysis.cache.store import LARGEST_ENTRY
-from analysis.cache.values import Inexact, require_exact
+from analysis.cache.values import Inexact, Number, require_exact
 from analysis.replay import FactsReader
 from analysis.sessions.facts import (
     UNTOLD,
@@ -34,8 +34,6 @@ _FACTS_AT_ONCE = 512
 """Facts written down together, so that memory holds what is written and not what it was made of."""
 _LENGTH_BYTES = 4
 _ORDER: Literal["little"] = "little"
-
-Number = int | float
 
 
 class EntryDamaged(Exception):

@@ -17,7 +17,7 @@ from typing import IO, Final, cast
 
 from analysis.sessions.find import SessionFile
 
-__all__ = ["Content", "FileStamp", "content_of", "key_of", "program_digest", "stamp_of"]
+__all__ = ["Content", "FileStamp", "content_of", "key_of", "program_digest", "stamp_of", "vouches"]
 
 _KEY_BYTES: Final = 20
 _SLICE: Final = 1024 * 1024

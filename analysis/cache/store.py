@@ -20,10 +20,30 @@ from typing import Final, Self
 
 import zstandard
 
-__all__ = ["DEFAULT_LIMIT", "KINDS", "LARGEST_ENTRY", "Kept", "PruneLock", "Store", "sealed"]
+__all__ = [
+    "DEFAULT_LIMIT",
+    "FACTS",
+    "KINDS",
+    "LARGEST_ENTRY",
+    "REPLAY",
+    "SEEN",
+    "SWEEP",
+    "Kept",
+    "PruneLock",
+    "Store",
+    "sealed",
+]
 
-KINDS: Final = ("facts", "replay", "sweep", "seen")
-"""What entries hold: a session's facts; what one replay, or one sweep, came to; whether a file is one seen before."""
+FACTS: Final = "facts"
+"""A session's facts."""
+REPLAY: Final = "replay"
+"""What one replay came to in a session."""
+SWEEP: Final = "sweep"
+"""What one sweep came to in a session."""
+SEEN: Final = "seen"
+"""What a file holds that was looked at before."""
+KINDS: Final = (FACTS, REPLAY, SWEEP, SEEN)
+"""Every kind of entry."""
 
 DEFAULT_LIMIT: Final = 2 * 1024**3
 """Bytes on disk that a cache may take."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-__all__ = ["Inexact", "require_exact"]
+__all__ = ["Inexact", "Number", "require_exact"]
+
+Number = int | float
+"""A number that comes back as it was written, whole or not."""
 
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 _DEEPEST = 200

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import msgspec
 
 from analysis.cache.keys import key_of
-from analysis.cache.store import KINDS
+from analysis.cache.store import SWEEP
+from analysis.cache.values import Number
 from analysis.replay import ReplayPlan, SessionReplay, StageName
 from analysis.sweep.grid import SweepConfig
 from analysis.sweep.metrics import Lead, SessionView
@@ -16,10 +17,6 @@ from analysis.sweep.peaks import SessionPeaks
 from analysis.sweep.sessions import SweptReplay
 
 __all__ = ["SweepAnswers"]
-
-_SWEEP = KINDS[2]
-
-Number = int | float
 
 
 class _View(msgspec.Struct, array_like=True):
@@ -48,7 +45,7 @@ class SweepAnswers:
     """Writes down what all configurations of a sweep came to in one session; labels are no part of it."""
 
     def __init__(self, configs: Sequence[SweepConfig], base: ReplayPlan) -> None:
-        self.kind = _SWEEP
+        self.kind = SWEEP
         tried = [(config.settings, config.ruleset, config.policy) for config in configs]
         self.key = key_of(self.kind, base, tried)
         self._configs = len(configs)
