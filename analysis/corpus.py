@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeAlias
+
+import msgspec
 
 from analysis.cache import Answers, Cache, ReplayAnswers
 from analysis.cache.keys import Content, FileStamp, stamp_of
@@ -61,8 +63,7 @@ _NO_LABELS = LabelRules()
 _DEFAULT_LIMITS = Limits()
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(msgspec.Struct, frozen=True):
     """A stretch of time by `createdAt`, in epoch milliseconds: from `since` on, up to and without `until`."""
 
     since: float | None = None
@@ -80,8 +81,7 @@ class Period:
         return (self.since is None or created_at >= self.since) and (self.until is None or created_at < self.until)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(msgspec.Struct, frozen=True):
     """One session that counts, and its replay."""
 
     session_id: str
@@ -116,29 +116,28 @@ def severity(row: SessionRow) -> tuple[float, ...]:
     )
 
 
-@dataclass(slots=True)
-class Totals:
+class Totals(msgspec.Struct):
     """Sums over the sessions that count."""
 
     turns: int = 0
     calls: int = 0
     tracked: int = 0
-    outcomes: Counter[OutcomeKind] = field(default_factory=Counter[OutcomeKind])
+    outcomes: Counter[OutcomeKind] = msgspec.field(default_factory=Counter[OutcomeKind])
     not_started: int = 0
     clipped: int = 0
     truncated: int = 0
     failed_text_only: int = 0
-    failed_by: Counter[FailureKey] = field(default_factory=Counter[FailureKey])
-    stages: Counter[StageName] = field(default_factory=Counter[StageName])
-    stages_by_kind: dict[str, Counter[StageName]] = field(default_factory=dict[str, Counter[StageName]])
-    sessions_by_kind: Counter[str] = field(default_factory=Counter[str])
-    sessions_by_stage: Counter[StageName] = field(default_factory=Counter[StageName])
+    failed_by: Counter[FailureKey] = msgspec.field(default_factory=Counter[FailureKey])
+    stages: Counter[StageName] = msgspec.field(default_factory=Counter[StageName])
+    stages_by_kind: dict[str, Counter[StageName]] = msgspec.field(default_factory=dict[str, Counter[StageName]])
+    sessions_by_kind: Counter[str] = msgspec.field(default_factory=Counter[str])
+    sessions_by_stage: Counter[StageName] = msgspec.field(default_factory=Counter[StageName])
     asks: int = 0
     denials: int = 0
     false_rejections: int = 0
     sessions_with_false_rejection: int = 0
-    streaks: dict[int, int] = field(default_factory=dict[int, int])
-    streaks_by_label: dict[Label, dict[int, int]] = field(default_factory=dict[Label, dict[int, int]])
+    streaks: dict[int, int] = msgspec.field(default_factory=dict[int, int])
+    streaks_by_label: dict[Label, dict[int, int]] = msgspec.field(default_factory=dict[Label, dict[int, int]])
 
     @property
     def settled(self) -> int:
@@ -266,15 +265,14 @@ TakeBack: TypeAlias = Callable[[SessionRow, bool], None]
 """Is told of a session, and whether another file bears its id: only later it is known which of the two counts."""
 
 
-@dataclass(slots=True)
-class _Candidate:
+class _Candidate(msgspec.Struct):
     file: SessionFile
     header: Header | None
     report: ReadReport
     stamp: FileStamp | None = None
     content: Content | None = None
     row: SessionRow | None = None
-    digests: list[bytes] = field(default_factory=list[bytes])
+    digests: list[bytes] = msgspec.field(default_factory=list[bytes])
 
 
 def replay_corpus(
@@ -540,4 +538,4 @@ def _note_missing_parents(candidates: Sequence[_Candidate]) -> None:
         if header.is_fork and header.parent not in ids:
             note = f"its parent {header.parent} is not here: the inherited part counts nowhere"
             candidate.report.note(MISSING_PARENT, note)
-        candidate.row = replace(candidate.row, notes=tuple(candidate.report.notes))
+        candidate.row = msgspec.structs.replace(candidate.row, notes=tuple(candidate.report.notes))

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
+import msgspec
+
 from analysis.replay import (
     STAGES,
     CachedMeasurer,
@@ -271,7 +273,9 @@ def explain_session(
     others = [ruleset for ruleset in RULESETS.values() if ruleset.name != plan.ruleset.name]
     reader = SessionReader(file, plan.ruleset, source=plan.result_source, limits=limits)
     reader.other_rulesets = tuple(others)
-    facts = [replace(fact, texts=()) if isinstance(fact, SettleFact) else fact for fact in reader.facts()]
+    facts = [
+        msgspec.structs.replace(fact, texts=()) if isinstance(fact, SettleFact) else fact for fact in reader.facts()
+    ]
     session = reader.session
     if session is None or not reader.report.used:
         defects = "; ".join(defect.message for defect in reader.report.defects)
@@ -369,10 +373,10 @@ class _Runner:
         for fact in facts:
             if isinstance(fact, CallFact):
                 others = fact.other_outcomes
-                judged[fact.index] = replace(fact, outcome=others[number] if others else fact.outcome)
+                judged[fact.index] = msgspec.structs.replace(fact, outcome=others[number] if others else fact.outcome)
                 yield judged[fact.index]
             elif isinstance(fact, SettleFact):
-                yield replace(fact, fact=judged.pop(fact.fact.index, fact.fact))
+                yield msgspec.structs.replace(fact, fact=judged.pop(fact.fact.index, fact.fact))
             else:
                 yield fact
 

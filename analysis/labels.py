@@ -6,9 +6,10 @@ import csv
 import io
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
+
+import msgspec
 
 from analysis.globs import glob_fault, session_matches
 from analysis.toml_faults import toml_fault
@@ -41,8 +42,7 @@ class LabelConflict(LabelError):
     """Two labels for one session."""
 
 
-@dataclass(frozen=True, slots=True)
-class LabelRule:
+class LabelRule(msgspec.Struct, frozen=True):
     """One label for the sessions whose id or path a glob matches."""
 
     label: Label

@@ -19,12 +19,13 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from threading import Thread
 from types import ModuleType
 from typing import Generic, Protocol, TypeVar, cast
+
+import msgspec
 
 __all__ = ["FileWork", "Lost", "WorkerFault", "available_processors", "is_sendable", "run_files"]
 
@@ -58,8 +59,7 @@ class FileWork(Protocol[ItemIn, ResultOut]):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(msgspec.Struct, frozen=True):
     """Stands for the result of an item that ended its worker, twice."""
 
     why: str

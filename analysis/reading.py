@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -48,8 +47,7 @@ class SessionWork(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True):
     """One file to be read."""
 
     file: SessionFile
@@ -62,8 +60,7 @@ class Item:
     """What it holds, where that is known already."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSession:
+class ReadSession(msgspec.Struct, frozen=True):
     """What came of one file."""
 
     report: ReadReport
@@ -84,14 +81,12 @@ class _Answer(msgspec.Struct, array_like=True):
 _ANSWERS = msgspec.msgpack.Decoder(_Answer)
 
 
-@dataclass(frozen=True, slots=True)
-class _Keys:
+class _Keys(msgspec.Struct, frozen=True):
     facts: bytes
     answer: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """How one file is read and replayed."""
 
     plan: ReplayPlan

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal, Protocol
 
+import msgspec
+
 from analysis.detect import DetectorReplay, DetectorRun, DetectorSpec
 from analysis.sessions.facts import CallFact, Fact, MessageFact, ResultSource, SessionFacts, SettleFact, TurnFact
 from analysis.sessions.outcomes import OutcomeKind
@@ -106,8 +108,7 @@ class ReplayPlan:
         return wanted and self.has_shell_http
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureCount:
+class MeasureCount(msgspec.Struct, frozen=True):
     """A measure and a number: a peak, or a streak."""
 
     measure: str
@@ -137,8 +138,7 @@ class ReplayEvent:
     """Which fact of the session set it off."""
 
 
-@dataclass(frozen=True, slots=True)
-class FirstTrip:
+class FirstTrip(msgspec.Struct, frozen=True):
     """Where a stage was first reached, and what the session still did after it."""
 
     seq: int
@@ -153,8 +153,7 @@ class FirstTrip:
     tokens_after: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class FailureKey:
+class FailureKey(msgspec.Struct, frozen=True):
     """What failures are counted by."""
 
     tool: str
@@ -265,8 +264,7 @@ class RunObserver(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _OpenTrip:
+class _OpenTrip(msgspec.Struct):
     seq: int
     turn: int
     call: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -33,8 +32,7 @@ class _Seen(msgspec.Struct, array_like=True):
 _SEEN = msgspec.msgpack.Decoder(_Seen)
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(msgspec.Struct):
     """How the sessions of a run were read."""
 
     log: int = 0
@@ -44,8 +42,7 @@ class Tally:
     """Entries written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(msgspec.Struct, frozen=True):
     """A log that is as it was when it was last looked at."""
 
     content: Content

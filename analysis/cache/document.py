@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from analysis.cache.store import KINDS, Kept, Store
 from analysis.documents import JsonObject, tool_head
@@ -12,8 +13,7 @@ from analysis.documents import JsonObject, tool_head
 __all__ = ["CacheContents", "cache_document", "contents_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class CacheContents:
+class CacheContents(msgspec.Struct, frozen=True):
     """Entries and bytes, by kind and in all, and when the oldest and the newest were last of use."""
 
     folder: Path

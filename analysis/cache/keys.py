@@ -9,11 +9,13 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Final, cast
+
+import msgspec
 
 from analysis.sessions.find import SessionFile
 
@@ -36,8 +38,7 @@ FileStamp = tuple[int, int, int, int, int]
 """Device, number, size, and the times of the last change of content and of anything, in nanoseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(msgspec.Struct, frozen=True):
     """What a log held when it was looked at."""
 
     digest: bytes
@@ -171,9 +172,13 @@ def key_of(*parts: object) -> bytes:
 
 def _plain(value: object) -> object:
     """Return what has the same text in every process: sets in order, types named."""
-    if is_dataclass(value) and not isinstance(value, type):
-        members = [(member.name, _plain(cast("object", getattr(value, member.name)))) for member in fields(value)]
-        return (type(value).__name__, members)
+    names: Sequence[str] = ()
+    if isinstance(value, msgspec.Struct):
+        names = value.__struct_fields__
+    elif is_dataclass(value) and not isinstance(value, type):
+        names = [member.name for member in fields(value)]
+    if names:
+        return (type(value).__name__, [(name, _plain(cast("object", getattr(value, name)))) for name in names])
     if isinstance(value, Mapping):
         pairs = cast("Mapping[object, object]", value).items()
         return ("map", [(_plain(key), _plain(item)) for key, item in pairs])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from analysis.cache.cache import Cache
 from analysis.cache.place import default_folder, fault_of_default
@@ -21,8 +22,7 @@ class CacheRefused(ValueError):
     """What was asked for cannot be a cache; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where the cache lies."""
 
     folder: Path | None

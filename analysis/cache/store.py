@@ -12,12 +12,12 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from secrets import token_hex
 from typing import Final, Self
 
+import msgspec
 import zstandard
 
 __all__ = [
@@ -74,8 +74,7 @@ _OPENING: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(msgspec.Struct, frozen=True):
     """One entry as it lies on disk."""
 
     path: Path

@@ -15,7 +15,6 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import accumulate, chain
 from typing import IO, Final, NamedTuple
@@ -124,8 +123,7 @@ _ARCHIVE_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _OPEN_FAULTS: Final = (*_READ_FAULTS, RuntimeError, KeyError, ValueError)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """Bound what one file may take.
 
     `max_line`: bytes of one line. `max_expanded`: bytes of text from one file. `max_window`: bytes of history a zstd
@@ -209,8 +207,7 @@ def is_blank(data: bytes) -> bool:
     return data[:1] != b"{" and not data.strip(_JSON_SPACE)
 
 
-@dataclass(frozen=True, slots=True)
-class Defect:
+class Defect(msgspec.Struct, frozen=True):
     """Report one fault of a file.
 
     `kind` is one of `KINDS`. `line` is the line it hit, or the one that would have come next. `byte` is an offset in
@@ -321,7 +318,9 @@ class LineReader:
         place = self._shared[defect.kind]
         first = self.defects[place]
         message = f"{count - _DEFECTS_OF_A_KIND} more defects of this kind, of which this is the first"
-        self.defects[place] = replace(first, message=message, lost_bytes=first.lost_bytes + defect.lost_bytes)
+        self.defects[place] = msgspec.structs.replace(
+            first, message=message, lost_bytes=first.lost_bytes + defect.lost_bytes
+        )
 
     # Text to lines
 
@@ -593,8 +592,7 @@ class _Source:
         self._report(Defect(IO_FAULT, f"{message}; {lost} bytes are lost", None, at, None, lost))
 
 
-@dataclass(frozen=True, slots=True)
-class _Rest:
+class _Rest(msgspec.Struct, frozen=True):
     """Describe text at the end that makes no line."""
 
     number: int
@@ -755,8 +753,7 @@ class _State(Enum):
     BAD = auto()
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(msgspec.Struct):
     """Tell of one walk along a frame, filled as it goes. All places are offsets in the file.
 
     `end` is where the frame ends by its own structure, None where that is unknown. `reached` is how far the structure

@@ -9,9 +9,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Final, Literal, NoReturn, TypeAlias, cast, overload
+
+import msgspec
 
 from analysis.sessions.events import (
     PACKED_TYPES,
@@ -130,8 +131,7 @@ _MANY_OPEN = 64
 """Open calls up to which they are looked through one by one; no model makes more at once."""
 
 
-@dataclass(slots=True)
-class CallFact:
+class CallFact(msgspec.Struct):
     """One call that stands in the session's own part of the log."""
 
     index: int
@@ -180,8 +180,7 @@ UNTOLD = _Untold()
 """Stands for texts nobody asked for."""
 
 
-@dataclass(slots=True)
-class SettleFact:
+class SettleFact(msgspec.Struct):
     """A call's result stands here, whatever became of the call."""
 
     fact: CallFact
@@ -207,8 +206,7 @@ class SettleFact:
         return "\n".join(text for text in self.texts if text)
 
 
-@dataclass(slots=True)
-class TurnFact:
+class TurnFact(msgspec.Struct):
     """The guard's state is cleared here; a human message may open a turn."""
 
     seq: int
@@ -218,8 +216,7 @@ class TurnFact:
     """The human turn from here on."""
 
 
-@dataclass(slots=True)
-class MessageFact:
+class MessageFact(msgspec.Struct):
     """The model spoke."""
 
     seq: int
@@ -232,8 +229,7 @@ class MessageFact:
     """Of those, the ones that are short phrases."""
 
 
-@dataclass(slots=True)
-class StepFact:
+class StepFact(msgspec.Struct):
     """A model step begins."""
 
     seq: int
@@ -245,8 +241,7 @@ class StepFact:
 Fact: TypeAlias = CallFact | SettleFact | TurnFact | MessageFact | StepFact
 
 
-@dataclass(slots=True)
-class SessionFacts:
+class SessionFacts(msgspec.Struct):
     """What is known of a session besides its facts; complete when the facts have been read to their end."""
 
     header: Header
@@ -256,13 +251,13 @@ class SessionFacts:
     """Calls the model requested that the harness never recorded as started."""
     first_time: float | None = None
     last_time: float | None = None
-    models: list[str] = field(default_factory=list[str])
+    models: list[str] = msgspec.field(default_factory=list[str])
     recorded_under_breaker: bool = False
     offers_fetch_file: bool = False
     """The tool that replaces shell HTTP was offered or used."""
     fork: bool = False
     imported: bool = False
-    digests: list[bytes] = field(default_factory=list[bytes])
+    digests: list[bytes] = msgspec.field(default_factory=list[bytes])
     """One digest per own message, call and result, where asked for: what stays the same through a migration."""
 
 
@@ -719,7 +714,7 @@ class FactBuilder:
         else:
             outcome = outcome_of(pending.fact.call, pending.signs, result, ruleset)
         recorded = recorded_exit_code(result) if result.meta and outcome.exit_code is None else None
-        return outcome if recorded is None else replace(outcome, exit_code=recorded)
+        return outcome if recorded is None else msgspec.structs.replace(outcome, exit_code=recorded)
 
     def _join(self, row: Row | UsualRow, result: ResultEvent) -> _OpenCall | None:
         """Find the call a result belongs to: by the seq it follows from, else the oldest open one of its key."""

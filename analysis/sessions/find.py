@@ -6,9 +6,10 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 __all__ = ["Found", "PathMissing", "Problem", "SessionFile", "default_root", "find_sessions"]
 
@@ -24,8 +25,7 @@ _SESSIONS_FOLDER: Final = "sessions"
 _ARCHIVE_FAULTS: Final = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, OSError)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFile:
+class SessionFile(msgspec.Struct, frozen=True):
     """Name one log file, on disk or inside an archive.
 
     `size` is in bytes: what the file takes on disk; for a member of an archive, its own (unpacked) size as the
@@ -44,16 +44,14 @@ class SessionFile:
     note: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """Say why something met during the search could not be looked into."""
 
     shown: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """Hold what a search gave: every log, superseded ones too, and what could not be looked into."""
 
     files: tuple[SessionFile, ...]
@@ -112,8 +110,7 @@ def _require(path: Path) -> None:
         return
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(msgspec.Struct, frozen=True):
     """Pair a log with the identity of its folder, by which generations are grouped."""
 
     file: SessionFile
@@ -311,11 +308,11 @@ def _choose(entries: Iterable[_Entry]) -> tuple[SessionFile, ...]:
         best = chosen[entry.group]
         file = entry.file
         if file is not best:
-            file = replace(file, superseded_by=best.shown)
+            file = msgspec.structs.replace(file, superseded_by=best.shown)
         elif entry.group in both:
             remark = f"generation {best.generation} is there in both encodings; the compressed one is read"
-            file = replace(file, note=remark if file.note is None else f"{file.note}; {remark}")
-        files.append(replace(file, folder=folders[entry.group]))
+            file = msgspec.structs.replace(file, note=remark if file.note is None else f"{file.note}; {remark}")
+        files.append(msgspec.structs.replace(file, folder=folders[entry.group]))
     return tuple(files)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
+
+import msgspec
 
 from analysis.sessions.rows import BadRowError, decode_value, finite_number, whole_number
 
@@ -19,8 +20,7 @@ class HeaderError(ValueError):
     """A first line that is no session header; the message says why, without the place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(msgspec.Struct, frozen=True):
     """A session's header, whatever its version."""
 
     version: int

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal, cast
+
+import msgspec
 
 from analysis.sessions.events import ResultEvent
 from breaker.ecmascript import is_number
@@ -34,8 +35,7 @@ OutcomeKind = Literal["ok", "failed", "undecidable", "denied", "not-run", "open"
 OUTCOME_KINDS: tuple[OutcomeKind, ...] = ("ok", "failed", "undecidable", "denied", "not-run", "open")
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What became of one call, and what the engine makes of it."""
 
     kind: OutcomeKind
@@ -62,16 +62,15 @@ class Outcome:
 OPEN = Outcome(kind="open", commits=True, settles=False, rule="no result recorded")
 
 
-@dataclass(slots=True)
-class CallSigns:
+class CallSigns(msgspec.Struct):
     """What stands around a call in the log and bears on its outcome."""
 
     hook_before: str = ""
     """The strictest decision of a hook before the call: `block`, `deny`, `ask`, else empty."""
     hook_after_blocks: bool = False
-    asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    asked: list[tuple[str, str]] = msgspec.field(default_factory=list[tuple[str, str]])
     """The approvals asked about the call: id and reason."""
-    decided: dict[str, str] = field(default_factory=dict[str, str])
+    decided: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     """The first decision of each approval."""
 
     @property
@@ -112,10 +111,9 @@ _LONGEST_MARKER = 4096
 """Marker lines are short; a longer last line is output."""
 
 
-@dataclass(slots=True)
-class _Rebuilt:
-    value: dict[str, object] = field(default_factory=dict[str, object])
-    from_words: set[str] = field(default_factory=set[str])
+class _Rebuilt(msgspec.Struct):
+    value: dict[str, object] = msgspec.field(default_factory=dict[str, object])
+    from_words: set[str] = msgspec.field(default_factory=set[str])
     text: str = ""
     clipped: bool = False
     truncated: bool = False
@@ -204,7 +202,7 @@ def _of_bare_output(call: Call, text: str, ruleset: Ruleset) -> Outcome:
     answer = classify_text(text, command=shell_command(call), ruleset=ruleset)
     if answer.failure is None:
         return _RAN_TO_ITS_END
-    return replace(
+    return msgspec.structs.replace(
         _RAN_TO_ITS_END,
         kind="failed",
         failure=answer.failure,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 __all__ = ["READ_STATES", "ReadDefect", "ReadReport", "ReadState"]
 
@@ -23,8 +24,7 @@ _MOST_DEFECTS = 100
 """Defects (and remarks of a kind) told one by one for a file; the rest are counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadDefect:
+class ReadDefect(msgspec.Struct, frozen=True):
     """One thing that was wrong with a file, with its place as far as there is one."""
 
     kind: str
@@ -48,8 +48,7 @@ class ReadDefect:
         return f"{line} ({', '.join(parts)})" if parts else line
 
 
-@dataclass(slots=True)
-class ReadReport:
+class ReadReport(msgspec.Struct):
     """One file's row of the read report. `rows` counts usable records, the header not among them."""
 
     shown: str
@@ -64,15 +63,15 @@ class ReadReport:
     rows: int = 0
     lost_rows: int = 0
     lost_bytes: int = 0
-    defects: list[ReadDefect] = field(default_factory=list[ReadDefect])
+    defects: list[ReadDefect] = msgspec.field(default_factory=list[ReadDefect])
     defects_untold: int = 0
     """Defects beyond the ones listed."""
-    notes: list[str] = field(default_factory=list[str])
+    notes: list[str] = msgspec.field(default_factory=list[str])
     close: bool = False
     """A close reading: what would be a note is a remark, with its kind and, where there is one, its place."""
-    remarks: list[ReadDefect] = field(default_factory=list[ReadDefect])
+    remarks: list[ReadDefect] = msgspec.field(default_factory=list[ReadDefect])
     """What a close reading saw besides the defects. Nothing is lost by it."""
-    remark_counts: dict[str, int] = field(default_factory=dict[str, int])
+    remark_counts: dict[str, int] = msgspec.field(default_factory=dict[str, int])
     """How many there are of each kind, the ones beyond the listed too."""
     counts_instead: str | None = None
     """The file that counts where this one is a copy or an older generation."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -321,7 +322,7 @@ def test_what_is_no_regular_file_is_not_looked_at(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "session.jsonl")
     file = SessionFile(tmp_path / "session.jsonl", None, "x", "x", 0, False, 0, None, None)
     assert content_of(file) is None
-    assert content_of(replace(file, path=tmp_path / "missing")) is None
+    assert content_of(msgspec.structs.replace(file, path=tmp_path / "missing")) is None
 
 
 def test_times_vouch_for_a_file_only_once_it_was_left_alone(corpus: Path, tmp_path: Path) -> None:
@@ -612,7 +613,7 @@ def spelled(value: object) -> str:
     if isinstance(value, SettleFact):
         return repr((spelled(value.fact), value.seq, value.time, value.is_error, value.closer))
     if isinstance(value, CallFact):
-        return repr([(each.name, spelled(getattr(value, each.name))) for each in fields(value)])
+        return repr([(name, spelled(getattr(value, name))) for name in value.__struct_fields__])
     return repr(value)
 
 
@@ -762,7 +763,7 @@ def test_every_member_of_a_replay_and_of_a_report_is_written_down() -> None:
         MeasureCount("m", 12),
         MeasureCount("n", 13),
         -2,
-        {"gate": trip, "warn": replace(trip, seconds=4)},
+        {"gate": trip, "warn": msgspec.structs.replace(trip, seconds=4)},
         [event, replace(event, threshold=5, failure=None)],
         {("gate", "host"): 3},
     )
@@ -788,13 +789,13 @@ def test_every_member_of_a_replay_and_of_a_report_is_written_down() -> None:
         ["note"],
     )
     untouched = {"close", "remarks", "remark_counts", "counts_instead"}
-    for each in fields(ReadReport):
-        assert (getattr(report, each.name) == getattr(ReadReport(""), each.name)) is (each.name in untouched), each.name
+    for name in ReadReport.__struct_fields__:
+        assert (getattr(report, name) == getattr(ReadReport(""), name)) is (name in untouched), name
     session = SessionFacts(
         Header(4, "id", 1.5, "/p", "parent", True, True, 3), 1, 2, 3, 4, 5.0, ["m"], True, True, True, True, [b"d"]
     )
-    for each in fields(SessionFacts):
-        assert getattr(session, each.name) != getattr(SESSION, each.name), each.name
+    for name in SessionFacts.__struct_fields__:
+        assert getattr(session, name) != getattr(SESSION, name), name
     told = about(report, session)
     assert repr(report_of(told, "shown", 7)) == repr(report)
     assert repr(session_of(told)) == repr(session)

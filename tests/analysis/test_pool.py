@@ -156,7 +156,7 @@ def test_closing_the_iterator_ends_every_worker() -> None:
 def test_workers_that_cannot_start_are_a_fault_and_no_loss_of_files(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(WorkerFault, match="cannot be started"):
         list(run_files([1, 2, 3], Unsendable(), sizes=[1, 1, 1], jobs=2, on_bytes=lambda count: None))
-    assert 0 < capfd.readouterr().err.count("ImportError: cannot arrive") <= 2
+    assert 0 < capfd.readouterr().err.count("cannot arrive") <= 2
 
 
 # What is left
