@@ -347,24 +347,21 @@ class SessionRun:
     def take(self, fact: Fact) -> None:
         """Take one fact."""
         self.facts_taken += 1
-        match fact:
-            case CallFact():
-                self._call(fact)
-            case SettleFact():
-                self._settle(fact)
-            case TurnFact():
-                self._guard.turn()
-                self._recorded.clear()
-                if self._observer is not None:
-                    self._observer.on_turn(fact, clears_streaks=not self._everything)
-            case MessageFact():
-                if self._observer is not None:
-                    self._observer.on_message(fact)
-                if fact.tokens is not None:
-                    self._tokens_known = True
-                    self._tokens += fact.tokens
-            case _:
-                pass
+        if type(fact) is CallFact:
+            self._call(fact)
+        elif type(fact) is SettleFact:
+            self._settle(fact)
+        elif type(fact) is MessageFact:
+            if self._observer is not None:
+                self._observer.on_message(fact)
+            if fact.tokens is not None:
+                self._tokens_known = True
+                self._tokens += fact.tokens
+        elif type(fact) is TurnFact:
+            self._guard.turn()
+            self._recorded.clear()
+            if self._observer is not None:
+                self._observer.on_turn(fact, clears_streaks=not self._everything)
 
     def finish(self, session: SessionFacts) -> SessionReplay:
         """Close the session: totals, and what remained after each first trip."""
@@ -439,12 +436,11 @@ class SessionRun:
         """Follow the gate's margin and the peak; return the counts."""
         replay = self.replay
         counts = self._guard.next_counts(measured)
-        margin = replay.gate_margin
-        for measure, cap in self._guard.enabled(measured):
-            left = cap - counts[measure]
-            if margin is None or left < margin:
-                margin = left
-        replay.gate_margin = margin
+        if not counts:
+            return counts
+        left = min([cap - counts[measure] for measure, cap in self._guard.enabled(measured)])
+        if replay.gate_margin is None or left < replay.gate_margin:
+            replay.gate_margin = left
         replay.peak = _higher(replay.peak, counts)
         return counts
 

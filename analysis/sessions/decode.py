@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from enum import Enum, auto
+from functools import cache
 from itertools import accumulate, chain
 from typing import IO, Final, NamedTuple
 
@@ -79,6 +80,8 @@ KINDS: Final = NOTES | {TORN, FRAME, CUT_LINE, LINE_TOO_LONG, EXPANDED_TOO_FAR, 
 _SLICE: Final = _MEBI
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _JSON_SPACE: Final = b" \t\r\n"
+_OPENING: Final = ord("{")
+_CLOSING: Final = ord("}")
 # Above this an odd last line is judged by the fast JSON decoder alone; the slow one would take many times its size.
 _SLOW_JSON_LIMIT: Final = 16 * _MEBI
 
@@ -104,10 +107,14 @@ _FIRST_BATCH: Final = 4 * _KIBI
 """The same at the beginning, where often only the header is wanted."""
 _SMALL_FRAME_BYTES: Final = 2 * _SMALL_FRAME
 """More than such a frame can take in the file, unless it is padded with empty blocks."""
+_FREED_KEPT: Final = 8 * _MEBI
 _BLOCK_HEADER: Final = 3
 _BLOCK_LARGEST: Final = 128 * _KIBI
 _BLOCK_RLE: Final = 1
 _BLOCK_RESERVED: Final = 3
+_ONLY_BLOCK_MASK: Final = 0b111
+_ONLY_BLOCK: Final = 0b101
+"""A block header's low bits where the block is the last one and compressed: nearly every frame has this one alone."""
 _ZEROS: Final = re.compile(rb"\0+")
 # The search for a frame after damage tries places that are none; this bounds what all failures of one file may cost.
 _SEARCH_BUDGET: Final = _GIBI
@@ -154,22 +161,28 @@ class Line(NamedTuple):
 
     def alone(self) -> "Lines":
         """Give the line as a batch of its own."""
-        return Lines(self.number, self.data, 1, self.offset, _Frames(self.frame, self.offset))
+        plain = self.data.startswith(b"{")
+        return Lines(self.number, self.data, 1, self.offset, _Frames(self.frame, self.offset), one_object_each=plain)
 
 
 class Lines:
     """Hold whole lines that follow each other, blank ones among them; where each stands is worked out when asked for.
 
     `first` is the number of the first, `count` how many there are, `text` all of them with the line feeds between them.
-    One more line feed may stand at the end.
+    One more line feed may stand at the end. `one_object_each` tells that the text opens like an object and every line
+    feed within stands between what closes one and what opens the next: so it can be inside no value, and where the text
+    holds as many values as lines, each line holds one.
     """
 
-    __slots__ = ("_asked", "_data", "_frames", "_offset", "count", "first", "text")
+    __slots__ = ("_asked", "_data", "_frames", "_offset", "count", "first", "one_object_each", "text")
 
-    def __init__(self, first: int, text: bytes, count: int, offset: int, frames: "_Frames") -> None:
+    def __init__(
+        self, first: int, text: bytes, count: int, offset: int, frames: "_Frames", *, one_object_each: bool
+    ) -> None:
         self.first: int = first
         self.text: bytes = text
         self.count: int = count
+        self.one_object_each: bool = one_object_each
         self._data: list[bytes] | None = None
         self._offset: int = offset
         self._frames: _Frames = frames
@@ -283,6 +296,7 @@ class LineReader:
         return self._read()
 
     def _read(self) -> Iterator[Lines]:
+        _keep_freed_memory()
         with ExitStack() as stack:
             stream, size, descriptor = _open(self.file, stack)
             source = _Source(stream, size, self._report, self._on_bytes)
@@ -456,6 +470,16 @@ class LineReader:
             self._report(Defect(SINGLE_FRAME, message, None, 0, 0, 0))
 
 
+@cache
+def _keep_freed_memory() -> None:
+    """Have the C library keep some of what is freed, where it learns from that: it holds a MiB of text again and again.
+
+    glibc gives large blocks back to the system at once, and the next one is filled with zeros anew, page by page, until
+    a larger block has come and gone. This one is never written to, and costs nothing.
+    """
+    bytes(_FREED_KEPT)
+
+
 def _open(file: SessionFile, stack: ExitStack) -> tuple[IO[bytes], int, int | None]:
     """Open a log for reading; give its stream, its size, and the descriptor to watch its growth by."""
     try:
@@ -621,6 +645,20 @@ class _Frames:
         return self._first + bisect_right(self._ends, offset - self._start)
 
 
+def _count_lines(text: bytes) -> tuple[int, bool]:
+    """Count the lines of a text that ends in a line feed, and tell whether each may be one object."""
+    find = text.find
+    count = 0
+    plain = text[0] == _OPENING
+    last = len(text) - 1
+    at = find(b"\n")
+    while at < last:
+        count += 1
+        plain = plain and text[at - 1] == _CLOSING and text[at + 1] == _OPENING
+        at = find(b"\n", at + 1)
+    return count + 1, plain
+
+
 class _Splitter:
     """Cut text that comes in pieces into lines; a line of many pieces costs its length once."""
 
@@ -656,8 +694,9 @@ class _Splitter:
             if line is not None:
                 lines.append(line.alone())
         if start < end:
-            count = text.count(b"\n", start, end)
-            whole = Lines(self.number + 1, text[start:end], count, base + start, frames)
+            whole_lines = text[start:end]
+            count, plain = _count_lines(whole_lines)
+            whole = Lines(self.number + 1, whole_lines, count, base + start, frames, one_object_each=plain)
             self.number += count
             if len(text) <= self._max_line:
                 lines.append(whole)
@@ -799,22 +838,27 @@ class _FrameWalker:
         most = min(_SMALL_FRAME, self._max_window)
         sizes: list[int] = []
         ends: list[int] = []
-        while end - index >= _FRAME_HEADER_LONGEST:
+        number_of = int.from_bytes
+        while end - index >= _FRAME_HEADER_LONGEST and window.startswith(_MAGIC, index):
             descriptor = window[index + _DESCRIPTOR_AT]
-            size, width, base = _FRAME_SHAPES[descriptor]
-            if not width or window[index : index + _DESCRIPTOR_AT] != _MAGIC:
+            size, width, base, trailer = _FRAME_SHAPES[descriptor]
+            if not width:
                 break
             blocks = index + size
-            expected = base + int.from_bytes(window[blocks - width : blocks], "little")
+            expected = base + number_of(window[blocks - width : blocks], "little")
             if expected > most or expected > room:
                 break
             if not descriptor & _SINGLE_SEGMENT_BIT and _window_size(window[index:blocks], size) > self._max_window:
                 break
-            position = _end_of_blocks(window, blocks)
+            position = blocks + _BLOCK_HEADER
+            word = number_of(window[blocks:position], "little")
+            if word & _ONLY_BLOCK_MASK == _ONLY_BLOCK:
+                position += word >> 3
+            else:
+                position = _end_of_blocks(window, blocks)
             if position is None or position - index > _SMALL_FRAME_BYTES:
                 break
-            if descriptor & _CHECKSUM_BIT:
-                position += _CHECKSUM_SIZE
+            position += trailer
             if position > end:
                 if sizes:
                     break
@@ -837,7 +881,7 @@ class _FrameWalker:
         if not sizes:
             return b"", 0
         try:
-            reader = self._decompressor.stream_reader(window[start : ends[-1]], read_across_frames=True)
+            reader = self._decompressor.stream_reader(memoryview(window)[start : ends[-1]], read_across_frames=True)
             text = reader.read(total) if total else b""
             if len(text) == total and not reader.read(1):
                 return text, len(sizes)
@@ -1059,13 +1103,19 @@ def _header_size(head: bytes) -> int:
     return _DESCRIPTOR_AT + 1 + (0 if single else 1) + _DICTIONARY_ID_SIZES[descriptor & 3] + content
 
 
-def _frame_shape(descriptor: int) -> tuple[int, int, int]:
-    """Tell the size of a frame's header, that of its content size (0: none, or no frame), and what that counts from."""
+def _frame_shape(descriptor: int) -> tuple[int, int, int, int]:
+    """Tell what a frame's descriptor says of it.
+
+    That is the size of its header, that of its content size (0: none, or no frame), what that counts from, and the size
+    of its checksum.
+    """
     if descriptor & _RESERVED_BIT:
-        return 0, 0, 0
+        return 0, 0, 0, 0
     width = _CONTENT_SIZE_SIZES[descriptor >> 6] or (1 if descriptor & _SINGLE_SEGMENT_BIT else 0)
     # A field of two bytes counts from where a field of one byte ends.
-    return _header_size(bytes(_DESCRIPTOR_AT) + bytes([descriptor])), width, 256 if width == 2 else 0
+    base = 256 if width == 2 else 0
+    trailer = _CHECKSUM_SIZE if descriptor & _CHECKSUM_BIT else 0
+    return _header_size(bytes(_DESCRIPTOR_AT) + bytes([descriptor])), width, base, trailer
 
 
 _FRAME_SHAPES: Final = tuple(_frame_shape(descriptor) for descriptor in range(256))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, TypeAlias, Union, cast
 
 import msgspec
 
+from analysis.sessions.decode import Lines
 from analysis.sessions.rows import Count, Envelope, Row, parse_row, whole_number
 from breaker.messages import KIND_NAMING_PLUGIN, PLUGIN
 
@@ -566,28 +566,18 @@ _ROWS: msgspec.json.Decoder[UsualRow] = msgspec.json.Decoder(
 )
 
 
-_ODD_BREAK = re.compile(rb"\n(?:(?<!\}\n)|(?!\{|\Z))")
-"""A line feed that does not stand between two objects. One that does can be inside no value."""
+def read_rows(lines: Lines) -> list[UsualRow] | None:
+    """Decode many lines at once; None where not every one is one usual row and nothing else.
 
-
-def read_rows(text: bytes, count: int) -> list[UsualRow] | None:
-    """Decode many lines at once.
-
-    Args:
-        text: the lines with the line feeds between them, and perhaps one at the end.
-        count: how many they are.
-
-    Returns:
-        One row a line; None where not every line is one usual row and nothing else. The decoder alone would take two
-        rows on a line, blank lines, and a row over several lines.
+    The decoder alone would take two rows on a line, blank lines, and a row over several lines.
     """
-    if text[:1] != b"{" or _ODD_BREAK.search(text) is not None:
+    if not lines.one_object_each:
         return None
     try:
-        rows = _ROWS.decode_lines(text)
+        rows = _ROWS.decode_lines(lines.text)
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return None
-    return None if len(rows) != count or any(row.is_packed for row in rows) else rows
+    return None if len(rows) != lines.count or any(row.is_packed for row in rows) else rows
 
 
 def read_row(data: bytes) -> Row | UsualRow:

@@ -198,7 +198,9 @@ class SettleFact(msgspec.Struct):
     @property
     def length(self) -> int:
         """Characters of the result's text."""
-        return len(self.text) if self.told_length is None else self.told_length
+        if self.told_length is not None:
+            return self.told_length
+        return len(self.texts[0]) if len(self.texts) == 1 else len(self.text)
 
     @property
     def text(self) -> str:
@@ -262,6 +264,8 @@ class SessionFacts(msgspec.Struct):
 
 
 _NO_SIGNS = CallSigns()
+_REWRITTEN: Final = frozenset({UserMessage, AssistantMessage, ResultEvent})
+"""What a row may say anew without adding anything."""
 
 
 class _OpenCall:
@@ -463,32 +467,38 @@ class FactBuilder:
         if seq is not None:
             self._add(row, seq)
 
-    def add_row(self, row: UsualRow) -> None:
-        """Take one usual row.
+    def add_rows(self, rows: Sequence[UsualRow], on_bad: Callable[[int, BadRowError], None]) -> None:
+        """Take usual rows that follow each other.
 
-        Raises:
-            BadRowError: it is of a known type but not of its shape; it is not counted.
+        Args:
+            rows: the rows.
+            on_bad: told the place among them of one that is of a known type but not of its shape; it is not counted.
         """
         sequence = self._sequence
-        self.seq = sequence.next
-        seq = sequence.accept(row.seq, 1)
-        if seq is not None:
-            self._add(row, seq)
+        for place, row in enumerate(rows):
+            self.seq = sequence.next
+            seq = sequence.accept(row.seq, 1)
+            if seq is None:
+                continue
+            try:
+                self._add(row, seq)
+            except BadRowError as error:
+                on_bad(place, error)
 
     def _add(self, row: Row | UsualRow, seq: int) -> None:
         self.seq = seq
         if self._inheriting:
             self._leave_prefix_by_length(seq)
-        event = read_event(row)
+        event = row.event() if isinstance(row, UsualRow) else read_event(row)
         self._report.rows += 1
-        if event is None:
-            if isinstance(row, Row) and not is_known_type(row.type):
-                self._unknown_types[row.type] = self._unknown_types.get(row.type, 0) + 1
-                self._remark(UNKNOWN_EVENT, f"an event of the unknown type {row.type}, passed over")
-        elif row.appended or not isinstance(event, (UserMessage, AssistantMessage, ResultEvent)):
-            self._take(seq, row, event)
+        if event is not None:
+            if row.appended or type(event) not in _REWRITTEN:
+                self._take(seq, row, event)
+        elif isinstance(row, Row) and not is_known_type(row.type):
+            self._unknown_types[row.type] = self._unknown_types.get(row.type, 0) + 1
+            self._remark(UNKNOWN_EVENT, f"an event of the unknown type {row.type}, passed over")
         time = row.time
-        if time is not None and not isinstance(event, SeedMarker):
+        if time is not None and type(event) is not SeedMarker:
             session = self.session
             if session.first_time is None:
                 session.first_time = time
@@ -502,7 +512,7 @@ class FactBuilder:
         known: list[Fact] = []
         while queue:
             head = queue[0]
-            if isinstance(head, CallFact) and not head.resolved:
+            if type(head) is CallFact and not head.resolved:
                 break
             known.append(queue.popleft())
         return known
@@ -568,48 +578,48 @@ class FactBuilder:
     # -- events --------------------------------------------------------------------------------------------------
 
     def _take(self, seq: int, row: Row | UsualRow, event: Event) -> None:
-        match event:
-            case StepStart():
-                self.queue.append(StepFact(seq, row.time, event.turn, event.step))
-            case CallStart():
-                self._start_call(seq, row, event)
-            case ResultEvent():
-                self._settle(seq, row, event)
-            case UserMessage():
-                self._user_message(seq, row, event)
-            case AssistantMessage():
-                self._spoken_since_human = True
-                self._note_model(event.model)
-                if self._digests:
-                    self._digest(row, "assistant", event.message_id, event.text)
-                self.queue.append(self._message(seq, row, event))
-            case ApprovalAsked():
-                self._asked_about(event)
-            case ApprovalDecided():
-                signs = self._asked.get(event.approval_id)
-                if signs is not None:
-                    signs.decided.setdefault(event.approval_id, event.outcome)
-            case HookResult():
-                self._hook(event)
-            case SeedMarker():
-                self._mark(seq, row, event)
-            case RequestHeader():
-                if _FETCH_FILE_TOOL in event.tools:
-                    self.session.offers_fetch_file = True
-                self._note_model(event.model)
+        if type(event) is StepStart:
+            self.queue.append(StepFact(seq, row.time, event.turn, event.step))
+        elif type(event) is CallStart:
+            self._start_call(seq, row, event)
+        elif type(event) is ResultEvent:
+            self._settle(seq, row, event)
+        elif type(event) is AssistantMessage:
+            self._model_message(seq, row, event)
+        elif type(event) is UserMessage:
+            self._user_message(seq, row, event)
+        elif type(event) is ApprovalAsked:
+            self._asked_about(event)
+        elif type(event) is ApprovalDecided:
+            signs = self._asked.get(event.approval_id)
+            if signs is not None:
+                signs.decided.setdefault(event.approval_id, event.outcome)
+        elif type(event) is HookResult:
+            self._hook(event)
+        elif type(event) is SeedMarker:
+            self._mark(seq, row, event)
+        elif type(event) is RequestHeader:
+            if _FETCH_FILE_TOOL in event.tools:
+                self.session.offers_fetch_file = True
+            self._note_model(event.model)
 
     def _note_model(self, model: str | None) -> None:
         if model is not None and model not in self._models:
             self._models.add(model)
             self.session.models.append(model)
 
-    def _message(self, seq: int, row: Row | UsualRow, event: AssistantMessage) -> MessageFact:
+    def _model_message(self, seq: int, row: Row | UsualRow, event: AssistantMessage) -> None:
+        self._spoken_since_human = True
+        self._note_model(event.model)
+        if self._digests:
+            self._digest(row, "assistant", event.message_id, event.text)
+        message = MessageFact(seq, row.time, event.tokens)
         limit = self._short_line
-        if limit is None:
-            return MessageFact(seq, row.time, event.tokens)
-        lengths = [len(line) for raw in event.text.splitlines() if (line := raw.strip())]
-        short = sum(length <= limit for length in lengths)
-        return MessageFact(seq=seq, time=row.time, tokens=event.tokens, lines=len(lengths), short_lines=short)
+        if limit is not None:
+            lengths = [len(line) for raw in event.text.splitlines() if (line := raw.strip())]
+            message.lines = len(lengths)
+            message.short_lines = sum(length <= limit for length in lengths)
+        self.queue.append(message)
 
     def _user_message(self, seq: int, row: Row | UsualRow, message: UserMessage) -> None:
         if self._digests:

@@ -195,8 +195,11 @@ _MOST_SOURCES = 1_000
 def _expand(sources: object) -> tuple[int, ...]:
     if not isinstance(sources, list):
         return ()
+    given = cast("list[object]", sources)
+    if len(given) == 1 and type(given[0]) is int and -_LARGEST <= given[0] <= _LARGEST:
+        return (given[0],)
     seqs: list[int] = []
-    for item in cast("list[object]", sources):
+    for item in given:
         single = whole_number(item)
         if single is not None:
             seqs.append(single)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from analysis.sessions.decode import NOTES, TORN, Defect, Limits, Line, LineReader, Lines, Unreadable, is_blank
 from analysis.sessions.events import UsualRow, read_rows
@@ -129,7 +129,7 @@ class SessionReader:
 
     def _take(self, builder: FactBuilder, lines: Lines, start: int) -> Iterator[Fact]:
         """Have the builder take the lines from a number on, and give out what becomes known."""
-        rows = read_rows(lines.text, lines.count) if self._usual and start == lines.first else None
+        rows = read_rows(lines) if self._usual and start == lines.first else None
         if rows is not None:
             yield from self._take_rows(builder, lines, rows)
             return
@@ -153,20 +153,27 @@ class SessionReader:
                 yield from builder.drain()
 
     def _take_rows(self, builder: FactBuilder, lines: Lines, rows: list[UsualRow]) -> Iterator[Fact]:
-        report = self.report
-        close = report.close
-        for number, row in enumerate(rows, lines.first):
-            if close:
-                self._current = lines.line(number)
-            try:
-                builder.add_row(row)
-            except BadRowError as error:
-                self._report_bad_row(lines.line(number), error, builder.seq)
-            if number == self._own_part:
+        first, start = lines.first, 0
+
+        def on_bad(place: int, error: BadRowError) -> None:
+            self._report_bad_row(lines.line(first + start + place), error, builder.seq)
+
+        for end in self._stops(first, len(rows)):
+            if self.report.close:
+                self._current = lines.line(first + start)
+            builder.add_rows(rows if end - start == len(rows) else rows[start:end], on_bad)
+            if first + end - 1 == self._own_part:
                 builder.end_prefix()
-            if builder.queue:
-                yield from builder.drain()
-        report.lines = lines.first + lines.count - 1
+            start = end
+        self.report.lines = first + len(rows) - 1
+        yield from builder.drain()
+
+    def _stops(self, first: int, count: int) -> Sequence[int]:
+        """Return after how many of the rows from a line on something is to be done, and after all of them."""
+        if self.report.close:
+            return range(1, count + 1)
+        marked = 0 if self._own_part is None else self._own_part - first + 1
+        return (marked, count) if 0 < marked < count else (count,)
 
     def _report_bad_row(self, line: Line, error: BadRowError, seq: int) -> None:
         self.report.lost_rows += 1
