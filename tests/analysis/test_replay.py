@@ -729,9 +729,14 @@ def offers(log: LogWriter) -> None:
     log.add("request/header", {"header": {"config": {"model": "m"}, "tools": [{"name": "web_fetch_file"}]}})
 
 
-def fetching(offered_at: int | None) -> LogWriter:
-    """Return a log of fourteen fetches in a shell that fail, offered the tool before one of them or not at all."""
+def fetching(offered_at: int | None, *, row_by_row: bool = True) -> LogWriter:
+    """Return a log of fourteen fetches in a shell that fail, offered the tool before one of them or not at all.
+
+    A row of a plugin's own has the log read row by row; else it is short enough to be known whole at once.
+    """
     log = LogWriter()
+    if row_by_row:
+        log.add("some-plugin/note", {})
     log.user()
     for number in range(14):
         if number == offered_at:
@@ -756,13 +761,15 @@ def reader_of(log: LogWriter, folder: Path, later_facts: int | None = None) -> C
 
 
 @pytest.mark.parametrize(
-    ("offered_at", "readings", "like", "stages"),
+    ("offered_at", "row_by_row", "readings", "like", "stages"),
     [
-        (None, 1, "off", {"fail-warn": 1, "fail-gate": 8}),
-        (0, 1, "on", {"shell-http": 13}),
-        (1, 2, "on", {"shell-http": 13}),
-        (9, 2, "on", {"shell-http": 13}),
-        (14, 2, "on", {"shell-http": 13}),
+        (None, True, 1, "off", {"fail-warn": 1, "fail-gate": 8}),
+        (0, True, 1, "on", {"shell-http": 13}),
+        (1, True, 2, "on", {"shell-http": 13}),
+        (9, True, 2, "on", {"shell-http": 13}),
+        (14, True, 2, "on", {"shell-http": 13}),
+        (None, False, 1, "off", {"fail-warn": 1, "fail-gate": 8}),
+        (14, False, 1, "on", {"shell-http": 13}),
     ],
 )
 @pytest.mark.parametrize("policy", ["unattended", "approve", "deny", "observe"])
@@ -770,11 +777,12 @@ def test_a_session_goes_the_way_it_turns_out_to_go_wherever_the_tool_is_offered(
     tmp_path: Path,
     policy: Policy,
     offered_at: int | None,
+    row_by_row: bool,
     readings: int,
     like: ShellHttpMode,
     stages: dict[str, int],
 ) -> None:
-    log = fetching(offered_at)
+    log = fetching(offered_at, row_by_row=row_by_row)
     how = replace(plan(policy), detectors=parse_detectors(["fail-guard", "reminder"]), keep_messages=True)
     reader = reader_of(log, tmp_path)
     replay, watcher = watched(reader, how)
