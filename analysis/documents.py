@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from analysis.corpus import CorpusReplay, SessionRow, Totals
-from analysis.detect import DetectorEvent, happened
-from analysis.detect_document import detector_sections, session_detectors, total_detectors
 from analysis.replay import STAGES, FirstTrip, MeasureCount, ReplayEvent, ReplayPlan, StageName
 from analysis.sessions.report import ReadReport
 from breaker.ecmascript import canonical_json
@@ -17,6 +15,9 @@ from breaker.failure import Failure
 from breaker.measures import KINDS
 from breaker.settings import Settings
 from breaker.version import __version__
+
+if TYPE_CHECKING:
+    from analysis.detect import DetectorEvent
 
 __all__ = [
     "JsonObject",
@@ -94,7 +95,7 @@ def replay_document(corpus: CorpusReplay, *, events: bool) -> JsonObject:
     """Return the whole replay as one JSON-ready document."""
     document: JsonObject = {
         **head("replay", corpus.plan, corpus),
-        "totals": {**_totals(corpus.totals), **_beside(corpus.plan, total_detectors(corpus))},
+        "totals": _totals(corpus.totals),
         "by_kind": _by_kind(corpus.totals),
         "sessions": [_session(row, corpus.plan) for row in corpus.sessions],
         "read_report": [_report(report) for report in corpus.reports],
@@ -102,20 +103,27 @@ def replay_document(corpus: CorpusReplay, *, events: bool) -> JsonObject:
         "warnings": list(corpus.warnings),
     }
     if corpus.plan.detectors:
-        document.update(detector_sections(corpus))
+        _add_detectors(document, corpus)
     if events:
         document["events"] = event_rows(corpus)
     return document
 
 
+def _add_detectors(document: JsonObject, corpus: CorpusReplay) -> None:
+    """Tell of the plan's other detectors: in the totals, with every session, and in sections of their own."""
+    from analysis.detect_document import detector_sections, session_detectors, total_detectors
+
+    cast("JsonObject", document["totals"])["detectors"] = total_detectors(corpus)
+    for told, row in zip(cast("list[JsonObject]", document["sessions"]), corpus.sessions, strict=True):
+        told["detectors"] = session_detectors(corpus.plan.detectors, row)
+    document.update(detector_sections(corpus))
+
+
 def event_rows(corpus: CorpusReplay) -> list[JsonObject]:
     """Return every event as a row, session by session, in the order they happened."""
+    from analysis.detect import happened
+
     return [_event(row, name, event) for row in corpus.sessions for name, event in happened(row.replay)]
-
-
-def _beside(plan: ReplayPlan, detectors: JsonObject) -> JsonObject:
-    """Return the member that tells of other detectors, where the plan has any."""
-    return {"detectors": detectors} if plan.detectors else {}
 
 
 def _event(session: SessionRow, detector: str, event: ReplayEvent | DetectorEvent) -> JsonObject:
@@ -240,7 +248,6 @@ def _session(row: SessionRow, plan: ReplayPlan) -> JsonObject:
         "recorded_under_breaker": row.recorded_under_breaker,
         "read": row.read,
         "notes": list(row.notes),
-        **_beside(plan, session_detectors(plan.detectors, row)),
     }
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, cast
@@ -12,7 +9,6 @@ from typing import Literal, cast
 import msgspec
 
 from analysis.globs import glob_fault, session_matches
-from analysis.toml_faults import toml_fault
 
 __all__ = [
     "LABELS",
@@ -131,6 +127,9 @@ def read_labels(path: Path) -> list[LabelRule]:
 
 
 def _read_csv(path: Path, text: str) -> list[LabelRule]:
+    import csv
+    import io
+
     rules: list[LabelRule] = []
     reader = csv.reader(io.StringIO(text, newline=""))
     try:
@@ -152,6 +151,10 @@ def _read_csv(path: Path, text: str) -> list[LabelRule]:
 
 
 def _read_toml(path: Path, text: str) -> list[LabelRule]:
+    import tomllib
+
+    from analysis.toml_faults import toml_fault
+
     try:
         document: dict[str, object] = tomllib.loads(text)
     except (ValueError, RecursionError) as error:

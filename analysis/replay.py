@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from analysis.detect import DetectorReplay, DetectorRun, DetectorSpec
 from analysis.sessions.facts import CallFact, Fact, MessageFact, ResultSource, SessionFacts, SettleFact, TurnFact
 from analysis.sessions.outcomes import OutcomeKind
 from analysis.sessions.report import ReadDefect, ReadReport
@@ -24,6 +23,9 @@ from breaker.messages import Messages
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
 from breaker.settings import Settings
 from breaker.shellhttp import LOOPBACK
+
+if TYPE_CHECKING:
+    from analysis.detect import DetectorReplay, DetectorSpec
 
 __all__ = [
     "POLICIES",
@@ -671,6 +673,8 @@ def replay_session(
     )
     beside = None
     if plan.detectors:
+        from analysis.detect import DetectorRun
+
         kept = {"keep_events": plan.keep_events, "keep_messages": plan.keep_messages}
         beside = DetectorRun(plan.detectors, plan.policy, **kept)
     for fact in reader.facts():

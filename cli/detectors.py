@@ -65,11 +65,11 @@ def detector_configs(path: Path | None) -> Mapping[str, Mapping[str, object]]:
     Raises:
         Failed: the file is wrong, or speaks of a detector nobody knows.
     """
+    if path is None:
+        return {}
     from analysis.configs import ConfigError
     from analysis.detect import DetectorError, known_detectors, read_detector_config
 
-    if path is None:
-        return {}
     try:
         configs = read_detector_config(path)
         known = known_detectors()
@@ -89,16 +89,20 @@ def detector_specs(
     Raises:
         Failed: one is not known, or refuses a setting.
     """
+    if not texts:
+        return ()
     from analysis.detect import DetectorError, parse_detectors
 
     try:
-        return parse_detectors(texts or [], configs)
+        return parse_detectors(texts, configs)
     except DetectorError as error:
         raise Failed(USAGE, str(error)) from None
 
 
 def tell_faults(corpus: CorpusReplay) -> int:
     """Tell of the detectors that raised, the first few by name, and return the exit code that leaves."""
+    if not corpus.plan.detectors:
+        return FINE
     from analysis.detect_document import detector_faults
     from cli.text import counted
 

@@ -78,6 +78,8 @@ KINDS: Final = NOTES | {TORN, FRAME, CUT_LINE, LINE_TOO_LONG, EXPANDED_TOO_FAR, 
 """Every kind of defect."""
 
 _SLICE: Final = _MEBI
+_FIRST_SLICE: Final = 64 * _KIBI
+"""Bytes read at first: often only the header is wanted."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _JSON_SPACE: Final = b" \t\r\n"
 _OPENING: Final = ord("{")
@@ -514,13 +516,14 @@ def _reason(error: BaseException) -> str:
 
 def _holds_zstd(source: "_Source", *, named_so: bool) -> bool:
     """Tell the encoding by content; the name decides only where the beginning is neither."""
-    index = source.load(0, _SLICE)
-    window = source.window
-    head = window[index : index + len(_MAGIC)]
+    index = source.load(0, len(_MAGIC))
+    head = source.window[index : index + len(_MAGIC)]
     if head == _MAGIC or _is_skippable(head):
         return True
     if not named_so:
         return False
+    index = source.load(0, _SLICE)
+    window = source.window
     # A damaged first frame must not pass for plain text: that begins as a JSON object does.
     start = window[index:].removeprefix(_BYTE_ORDER_MARK).lstrip(_JSON_SPACE)[:2]
     return not (start[:1] == b"{" and start[1:] in (b'"', b"}", b" ", b"\t", b"\r", b"\n"))
@@ -580,7 +583,7 @@ class _Source:
         tail = self.window[index:] if 0 <= index <= len(self.window) else b""
         parts = [tail]
         filled = at + len(tail)
-        goal = min(max(filled + _SLICE, at + count), self.end)
+        goal = min(max(filled + (_SLICE if self.bytes_read else _FIRST_SLICE), at + count), self.end)
         while filled < goal:
             part = self._read(filled, goal - filled)
             if not part:

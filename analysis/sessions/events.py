@@ -1,6 +1,6 @@
 """Rows to session events: one vocabulary whatever the format version (0 to 4 and the early flat shape)."""
 
-from __future__ import annotations
+# Annotations are objects here and in `rows`: were they text, it would be compiled anew for every one of sixty records.
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, TypeAlias, Union, cast
@@ -215,7 +215,7 @@ def packed_parts(data: Mapping[str, object]) -> int:
     return 1
 
 
-def read_event(row: Row | UsualRow) -> Event | None:
+def read_event(row: "Row | UsualRow") -> Event | None:
     """Read a row into an event; None for a type that no count needs.
 
     Raises:

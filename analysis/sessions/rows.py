@@ -4,8 +4,6 @@ The fast decoder refuses some text JavaScript writes and reads without harm (lon
 are decoded again by the slow one before a line is called bad.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Annotated, cast

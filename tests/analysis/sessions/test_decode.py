@@ -794,7 +794,10 @@ def test_a_failure_of_the_system_keeps_what_was_read(
     assert len(result.lines) > 15
     assert result.data == [text[:-1] for text in texts[: len(result.lines)]]
     fault, torn = result.defects
-    assert (fault.kind, fault.byte, fault.lost_bytes) == (IO_FAULT, 2 * MEBI, len(data) - 2 * MEBI)
+    assert fault.kind == IO_FAULT
+    assert fault.byte is not None
+    assert 2 * MEBI <= fault.byte < 3 * MEBI
+    assert fault.lost_bytes == len(data) - fault.byte
     assert "Input/output error" in fault.message
     assert torn.kind == TORN
 

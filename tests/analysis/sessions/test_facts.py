@@ -816,7 +816,7 @@ def test_a_call_is_given_out_as_soon_as_its_outcome_is_known(log: LogWriter) -> 
 
 def test_no_fact_waits_for_the_end_of_the_file(tmp_path: Path, log: LogWriter) -> None:
     for _ in range(50):
-        log.bash()
+        log.bash("cat", "x" * 50_000)
     lines = len(log.lines)
     (file,) = find_sessions([log.write(tmp_path)]).files
     reader = SessionReader(file, limits=Limits())
