@@ -576,7 +576,9 @@ def _higher(so_far: MeasureCount | None, counts: Mapping[str, int]) -> MeasureCo
 
     The earlier one where calls are equal; within a call the lowest rank, then the first.
     """
-    highest = max(counts.values(), default=0)
+    if not counts:
+        return so_far
+    highest = max(counts.values())
     if highest <= (0 if so_far is None else so_far.count):
         return so_far
     best = min((measure for measure, count in counts.items() if count == highest), key=measure_rank)

@@ -30,7 +30,15 @@ def _print_text(line: str) -> None:
 
 def print_json(value: object) -> None:
     """Print one document, indented, as ASCII: whatever a log holds, the output is valid anywhere."""
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    from msgspec import DecodeError
+    from msgspec.json import format as indented
+
+    text = json.dumps(value)
+    try:
+        # The standard encoder takes ten times as long where it indents.
+        sys.stdout.write(indented(text, indent=2) + "\n")
+    except (DecodeError, RecursionError):
+        sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def echoed(value: object) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from analysis.sessions.decode import NOTES, TORN, Defect, Limits, Line, LineReader, Lines, Unreadable, is_blank
 from analysis.sessions.events import UsualRow, read_rows
@@ -127,14 +127,16 @@ class SessionReader:
             yield from builder.finish()
         self._conclude(refused=refused)
 
-    def _take(self, builder: FactBuilder, lines: Lines, start: int) -> Iterator[Fact]:
+    def _take(self, builder: FactBuilder, lines: Lines, start: int) -> Iterable[Fact]:
         """Have the builder take the lines from a number on, and give out what becomes known."""
         rows = read_rows(lines) if self._usual and start == lines.first else None
         if rows is not None:
-            yield from self._take_rows(builder, lines, rows)
-            return
+            return self._take_rows(builder, lines, rows)
         # What is unusual in one place is so in many: the rest of the file is read row by row.
         self._usual = self._usual and start != lines.first
+        return self._take_lines(builder, lines, start)
+
+    def _take_lines(self, builder: FactBuilder, lines: Lines, start: int) -> Iterator[Fact]:
         report = self.report
         data = lines.data if start == lines.first else lines.data[start - lines.first :]
         for number, line in enumerate(data, start):
@@ -152,7 +154,7 @@ class SessionReader:
             if builder.queue:
                 yield from builder.drain()
 
-    def _take_rows(self, builder: FactBuilder, lines: Lines, rows: list[UsualRow]) -> Iterator[Fact]:
+    def _take_rows(self, builder: FactBuilder, lines: Lines, rows: list[UsualRow]) -> Sequence[Fact]:
         first, start = lines.first, 0
 
         def on_bad(place: int, error: BadRowError) -> None:
@@ -166,7 +168,7 @@ class SessionReader:
                 builder.end_prefix()
             start = end
         self.report.lines = first + len(rows) - 1
-        yield from builder.drain()
+        return builder.drain()
 
     def _stops(self, first: int, count: int) -> Sequence[int]:
         """Return after how many of the rows from a line on something is to be done, and after all of them."""
