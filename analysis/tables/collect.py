@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from io import SEEK_END
 from itertools import islice
 from tempfile import SpooledTemporaryFile, gettempdir
 from typing import Literal, cast
 
+import msgspec
 import pyarrow as pa
 
 from analysis.corpus import CorpusReplay, SessionRow
@@ -463,14 +465,21 @@ class SessionCollector:
                 rows.seal()
 
 
-@dataclass(slots=True)
-class _Kept:
-    """One session's rows in the spool: offset and length of each batch."""
+_Place = tuple[int, int]
+"""Offset and length in the spool."""
 
-    places: dict[str, list[tuple[int, int]]]
+
+class _Kept(msgspec.Struct, array_like=True):
+    """What is in the spool of one session; it lies there itself, so that in memory a session is one place."""
+
+    places: dict[str, list[_Place]]
+    """By table: where each batch of rows is."""
     seconds: float | None
     tokens: int | None
-    tools: dict[str | None, Counter[str]]
+    tools: list[tuple[str | None, dict[str, int]]]
+
+
+_KEPT = msgspec.msgpack.Decoder(_Kept)
 
 
 class TablesObservation:
@@ -496,7 +505,7 @@ class TablesObservation:
         self._wanted = frozenset(wanted)
         self._spool = SpooledTemporaryFile[bytes](max_size=_SPOOL_MEMORY)
         self._closing = weakref.finalize(self, self._spool.close)
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _Place] = {}
         self._schemas = {name: _Rows(table_named(name)).schema for name in _GATHERED} | {"histogram": _BINS}
 
     def close(self) -> None:
@@ -521,25 +530,32 @@ class TablesObservation:
             return
         places = {name: self._put(observer.batches(name)) for name in _GATHERED}
         places["histogram"] = self._put([_bins_batch(observer.bins)])
-        self._kept[path] = _Kept(places, observer.seconds, observer.tokens, observer.tools)
+        kept = _Kept(places, observer.seconds, observer.tokens, list(observer.tools.items()))
+        self._kept[path] = self._write(msgspec.msgpack.encode(kept))
 
-    def _put(self, batches: Sequence[pa.RecordBatch]) -> list[tuple[int, int]]:
-        places: list[tuple[int, int]] = []
-        for batch in batches:
-            data = serialized(batch)
-            places.append((self._spool.tell(), len(data)))
-            try:
-                self._spool.write(data)
-            except OSError as error:
-                message = f"{gettempdir()}: cannot write: {error.strerror or error}"
-                raise OutputError(message) from None
-        return places
+    def _put(self, batches: Sequence[pa.RecordBatch]) -> list[_Place]:
+        return [self._write(serialized(batch)) for batch in batches]
+
+    def _write(self, data: bytes) -> _Place:
+        place = (self._spool.seek(0, SEEK_END), len(data))
+        try:
+            self._spool.write(data)
+        except OSError as error:
+            message = f"{gettempdir()}: cannot write: {error.strerror or error}"
+            raise OutputError(message) from None
+        return place
+
+    def _read(self, place: _Place) -> bytes:
+        offset, length = place
+        self._spool.seek(offset)
+        return self._spool.read(length)
+
+    def _kept_of(self, path: str) -> _Kept:
+        return _KEPT.decode(self._read(self._kept[path]))
 
     def _get(self, path: str, table: str) -> Iterator[pa.RecordBatch]:
-        for offset, length in self._kept[path].places[table]:
-            self._spool.seek(offset)
-            yield read_batch(self._spool.read(length), self._schemas[table])
-        self._spool.seek(0, 2)
+        for place in self._kept_of(path).places[table]:
+            yield read_batch(self._read(place), self._schemas[table])
 
     # -- tables --------------------------------------------------------------------------------------------------
 
@@ -554,7 +570,7 @@ class TablesObservation:
         """Return the corpus' counts by tool: `calls`, outcomes, `withheld`, `false-rejection`, and every stage."""
         found: dict[str | None, Counter[str]] = {}
         for row in corpus.sessions:
-            for tool, counts in self._kept[row.path].tools.items():
+            for tool, counts in self._kept_of(row.path).tools:
                 found.setdefault(tool, Counter()).update(counts)
         return found
 
@@ -594,7 +610,7 @@ class TablesObservation:
     def _session(self, index: int, row: SessionRow) -> tuple[object, ...]:
         replay = row.replay
         outcomes = replay.outcomes
-        kept = self._kept.get(row.path)
+        kept = self._kept_of(row.path) if row.path in self._kept else None
         near = replay.near_miss(self.plan.settings)
         peak, streak = replay.peak, replay.longest_streak
         shown = self.privacy.shown

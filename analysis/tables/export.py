@@ -44,7 +44,7 @@ FORMATS: tuple[FileFormat, ...] = ("parquet", "csv", "ndjson", "arrow")
 MANIFEST_NAME = "manifest.json"
 MANIFEST_SCHEMA = "breaker/manifest/1"
 
-_ROW_GROUP = 64 * 1024
+_ROW_GROUP = 16 * 1024
 """Rows of a row group: what is in memory at once, whatever the sessions' sizes."""
 _HASH_CHUNK = 1024 * 1024
 _HASH = "sha256"
