@@ -33,7 +33,7 @@ class _Swept(msgspec.Struct, array_like=True):
     turns: int
     calls: int
     engine_runs: int
-    peaks: dict[str, int]
+    peaks: dict[str, int] | None
     streak: int
     views: list[_View]
 
@@ -42,31 +42,36 @@ _SWEPT = msgspec.msgpack.Decoder(_Swept)
 
 
 class SweepAnswers:
-    """Writes down what all configurations of a sweep came to in one session; labels are no part of it."""
+    """Writes down what all configurations of a sweep came to in one session; labels are no part of it.
 
-    def __init__(self, configs: Sequence[SweepConfig], base: ReplayPlan) -> None:
+    Only where there are labels are peaks asked for, and those are a run of the engine of their own; without them it is
+    another answer.
+    """
+
+    def __init__(self, configs: Sequence[SweepConfig], base: ReplayPlan, *, with_peaks: bool) -> None:
         self.kind = SWEEP
         tried = [(config.settings, config.ruleset, config.policy) for config in configs]
-        self.key = key_of(self.kind, base, tried)
+        self.key = key_of(self.kind, base, tried, with_peaks)
         self._configs = len(configs)
 
     def encode(self, made: SessionReplay) -> bytes:
         """Write down a session.
 
         Raises:
-            TypeError: no sweep made it, or its peaks are not known.
+            TypeError: no sweep made it.
         """
-        if not isinstance(made, SweptReplay) or made.peaks is None:
-            message = "not swept, or without peaks"
+        if not isinstance(made, SweptReplay):
+            message = "not swept"
             raise TypeError(message)
+        peaks = made.peaks
         return msgspec.msgpack.encode(
             _Swept(
                 made.shell_http,
                 made.turns,
                 made.calls,
                 made.engine_runs,
-                dict(made.peaks.by_kind),
-                made.peaks.streak,
+                None if peaks is None else dict(peaks.by_kind),
+                0 if peaks is None else peaks.streak,
                 [
                     _View(
                         {stage: dict(kinds) for stage, kinds in view.stages.items()},
@@ -96,7 +101,7 @@ class SweepAnswers:
             turns=stored.turns,
             calls=stored.calls,
             engine_runs=stored.engine_runs,
-            peaks=SessionPeaks(stored.peaks, stored.streak),
+            peaks=None if stored.peaks is None else SessionPeaks(stored.peaks, stored.streak),
             counted=[(_view(view), view.members) for view in stored.views],
         )
 

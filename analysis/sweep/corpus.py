@@ -105,7 +105,7 @@ def sweep_corpus(
         PathMissing: a given path does not exist.
         LabelConflict: two labels for one session.
     """
-    work = SweepReplayer(plan.configs, base, with_peaks=cache is not None or bool(labels.rules))
+    work = SweepReplayer(plan.configs, base, with_peaks=bool(labels.rules))
     tallies = [Tally() for _ in plan.configs]
     held: dict[str, list[Counted]] = {}
     kept: dict[str, SweepSession] = {}
@@ -173,7 +173,7 @@ class SweepReplayer:
         self._base = base
         self._with_peaks = with_peaks
         self._sweeper = SessionSweeper(configs, base)
-        self.answers = SweepAnswers(configs, base)
+        self.answers = SweepAnswers(configs, base, with_peaks=with_peaks)
 
     def __reduce__(self) -> tuple[Callable[..., SweepReplayer], tuple[object, ...]]:
         """Make a new one elsewhere: what the settings are compiled to stays here."""
@@ -310,17 +310,19 @@ class SessionSweeper:
         return peaks_of(script, script.measured[self._base_measurer], guard)
 
     def count_script(self, script: SessionScript) -> list[Counted]:
-        """Return what a session shows, for every configuration that it shows anything for."""
+        """Return what a session shows, for every configuration that it shows anything for; what is alike together."""
         session = _SessionWork(script, self._named)
-        views: dict[tuple[int, _Speech], tuple[SessionView, list[int]]] = {}
+        known: dict[tuple[int, _Speech], Counted] = {}
+        alike: dict[object, Counted] = {}
         for one in self._classes:
             run = self._run(session, one)
             for speech, members in one.members.items():
                 key = (id(run), speech)
-                if key not in views:
-                    views[key] = (_view(run, speech, script), [])
-                views[key][1].extend(members)
-        return [(view, members) for view, members in views.values() if not view.silent]
+                if key not in known:
+                    view = _view(run, speech, script)
+                    known[key] = alike.setdefault(view.key, (view, []))
+                known[key][1].extend(members)
+        return [(view, members) for view, members in alike.values() if not view.silent]
 
     def _run(self, session: _SessionWork, one: _EngineClass) -> EngineRun:
         """Return a run that is proven to go as this class would; a new one only where there is none."""
