@@ -503,16 +503,15 @@ GRID = ("warnAt=2..4", "limits.cmd=3,4,null", "failLimit=3,null", "policy=deny,o
 def swept(
     corpus: Path,
     cache: Cache | None,
-    label: str = "good=*",
+    label: str | None = "good=*",
     jobs: int = 1,
     grid: Sequence[str] = GRID,
     **base: Any,
 ) -> Sweep:
     axes = [parse_axis(text) for text in grid]
     plan = plan_sweep(Base(), axes, [], sample=None, seed=0)
-    return sweep_corpus(
-        [corpus], plan, ReplayPlan(**base), labels=LabelRules([parse_label(label)]), jobs=jobs, cache=cache
-    )
+    labels = LabelRules([] if label is None else [parse_label(label)])
+    return sweep_corpus([corpus], plan, ReplayPlan(**base), labels=labels, jobs=jobs, cache=cache)
 
 
 def counts(sweep: Sweep) -> object:
@@ -532,6 +531,18 @@ def test_a_second_sweep_runs_neither_reader_nor_engine(
         opened = cache()
         assert counts(swept(labelled, opened, label)) == expected
         assert tally(opened) == (0, 0, sessions, 0)
+
+
+def test_labels_given_later_get_peaks_from_the_same_facts(labelled: Path, cache: Callable[..., Cache]) -> None:
+    opened = cache()
+    assert counts(swept(labelled, opened, None)) == counts(swept(labelled, None, None))
+    sessions = opened.tally.log
+    opened = cache()
+    assert counts(swept(labelled, opened)) == counts(swept(labelled, None))
+    assert tally(opened) == (0, sessions, 0, sessions)
+    opened = cache()
+    assert counts(swept(labelled, opened, None)) == counts(swept(labelled, None, None))
+    assert tally(opened) == (0, 0, sessions, 0)
 
 
 def test_a_sweep_reads_the_facts_a_replay_left_and_the_other_way_round(
