@@ -71,11 +71,17 @@ def side_by_side(halves: tuple[str, str], whole: str, rounds: int) -> None:
 
 
 def as_sessions_grow(folder: Path, sessions: int, rounds: int) -> None:
-    """Replay once, twice and four times the sessions."""
+    """Replay once, twice and four times the sessions, and see what two processes gain over each."""
     numbers = {f"{factor} x the sessions": factor * sessions for factor in FACTORS}
     folders = {name: scale_corpus(folder / str(number), number) for name, number in numbers.items()}
     costs = in_turns({name: replay(each, 1) for name, each in folders.items()}, rounds)
     growth("Replay as sessions grow", costs, {name: shown_size(folders[name], numbers[name]) for name in folders})
+    print()
+    for name, each in folders.items():
+        pair = in_turns({"one": replay(each, 1), "two": replay(each, 2)}, rounds)
+        print(
+            f"Two processes over {name}: {pair['one'].wall / pair['two'].wall:.2f} times faster than one.", flush=True
+        )
 
 
 def as_size_grows(folder: Path, sessions: int, rounds: int) -> None:
