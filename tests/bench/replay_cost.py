@@ -79,9 +79,8 @@ def as_sessions_grow(folder: Path, sessions: int, rounds: int) -> None:
     print()
     for name, each in folders.items():
         pair = in_turns({"one": replay(each, 1), "two": replay(each, 2)}, rounds)
-        print(
-            f"Two processes over {name}: {pair['one'].wall / pair['two'].wall:.2f} times faster than one.", flush=True
-        )
+        gain = pair["one"].wall / pair["two"].wall
+        print(f"Two processes over {name}: {gain:.2f} times faster than one.", flush=True)
 
 
 def as_size_grows(folder: Path, sessions: int, rounds: int) -> None:
