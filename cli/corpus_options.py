@@ -42,7 +42,7 @@ __all__ = [
 
 Result = TypeVar("Result")
 
-DEFAULT_MAX_LINE = "256MiB"
+DEFAULT_MAX_LINE = "64MiB"
 DEFAULT_MAX_EXPANDED = "64GiB"
 _MOST_JOB_DIGITS = 3
 

@@ -135,12 +135,13 @@ _OPEN_FAULTS: Final = (*_READ_FAULTS, RuntimeError, KeyError, ValueError)
 class Limits(msgspec.Struct, frozen=True):
     """Bound what one file may take.
 
-    `max_line`: bytes of one line. `max_expanded`: bytes of text from one file. `max_window`: bytes of history a zstd
-    frame may ask the decompressor to keep. `max_held`: bytes of text of one frame kept until the frame is known to be
-    sound; a frame with more text is decompressed twice instead.
+    `max_line`: bytes of one line, which takes up to three times as many while it is decoded (six where its text holds
+    characters beyond the basic plane). `max_expanded`: bytes of text from one file. `max_window`: bytes of history a
+    zstd frame may ask the decompressor to keep. `max_held`: bytes of text of one frame kept until the frame is known to
+    be sound; a frame with more text is decompressed twice instead.
     """
 
-    max_line: int = 256 * _MEBI
+    max_line: int = 64 * _MEBI
     max_expanded: int = 64 * _GIBI
     max_window: int = 128 * _MEBI
     max_held: int = 32 * _MEBI

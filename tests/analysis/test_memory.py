@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.sessions import Limits
 from analysis.synth import write_corpus
 from tests.analysis.logs import LogWriter
 from tests.cli.commands import COMMAND, PATIENCE
@@ -93,6 +94,19 @@ def test_a_long_line_takes_no_more_than_it_is_long(tmp_path: Path, jobs: str) ->
         log.bash("cat", "x" * length)
         log.write(tmp_path)
     assert peak_of("replay", tmp_path, "--jobs", jobs) < MOST + 40 * MEBI
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compressed", [False, True])
+def test_the_longest_line_there_may_be_takes_no_more_than_it_is_long(tmp_path: Path, compressed: bool) -> None:
+    log = LogWriter()
+    log.user()
+    log.bash("cat", "word\n" * (62 * MEBI // 6))
+    log.write(tmp_path / "logs", compressed=compressed)
+    longest = max(map(len, log.lines))
+    assert 61 * MEBI < longest < Limits().max_line
+    for verb in (("replay",), ("sweep", "--grid", "warnAt=2,4"), ("export", "--out", tmp_path / "tables")):
+        assert peak_of(verb[0], tmp_path / "logs", *verb[1:]) < MOST + longest, verb[0]
 
 
 @pytest.mark.slow
