@@ -492,7 +492,7 @@ class FactBuilder:
         event = row.event() if isinstance(row, UsualRow) else read_event(row)
         self._report.rows += 1
         if event is not None:
-            if row.appended or type(event) not in _REWRITTEN:
+            if type(event) not in _REWRITTEN or row.appended:
                 self._take(seq, row, event)
         elif isinstance(row, Row) and not is_known_type(row.type):
             self._unknown_types[row.type] = self._unknown_types.get(row.type, 0) + 1
