@@ -50,9 +50,18 @@ class SweepAnswers:
 
     def __init__(self, configs: Sequence[SweepConfig], base: ReplayPlan, *, with_peaks: bool) -> None:
         self.kind = SWEEP
-        tried = [(config.settings, config.ruleset, config.policy) for config in configs]
-        self.key = key_of(self.kind, base, tried, with_peaks)
-        self._configs = len(configs)
+        self._configs = configs
+        self._base = base
+        self._with_peaks = with_peaks
+        self._key: bytes | None = None
+
+    @property
+    def key(self) -> bytes:
+        """What decides the answers; where there is no cache, nobody asks."""
+        if self._key is None:
+            tried = [(config.settings, config.ruleset, config.policy) for config in self._configs]
+            self._key = key_of(self.kind, self._base, tried, self._with_peaks)
+        return self._key
 
     def encode(self, made: SessionReplay) -> bytes:
         """Write down a session.
@@ -93,7 +102,7 @@ class SweepAnswers:
             ValueError: it speaks of configurations there are none of.
         """
         stored = _SWEPT.decode(data)
-        if any(not 0 <= member < self._configs for view in stored.views for member in view.members):
+        if any(not 0 <= member < len(self._configs) for view in stored.views for member in view.members):
             message = "another sweep"
             raise ValueError(message)
         return SweptReplay(

@@ -65,6 +65,11 @@ class Spoken:
 
     by_key: dict[Key, int] = field(default_factory=dict[Key, int])
     first: dict[Key, Trip] = field(default_factory=dict[Key, Trip])
+    _asked: dict[tuple[int | None, int | None], tuple[Counter[str], Trip | None]] = field(
+        default_factory=dict[tuple[int | None, int | None], tuple[Counter[str], Trip | None]]
+    )
+    """What was asked for once all calls were added."""
+    _named: list[tuple[dict[int, str], int, Trip]] = field(default_factory=list[tuple[dict[int, str], int, Trip]])
 
     def add(self, named: Mapping[int, str], thresholds: AbstractSet[int], trip: Trip) -> None:
         """Add one call, by the measure it names at each count or streak."""
@@ -75,18 +80,24 @@ class Spoken:
         self.first.setdefault(key, trip)
 
     def at(self, threshold: int | None, unless: int | None = None) -> tuple[Counter[str], Trip | None]:
-        """Return the messages at a threshold by kind, and the first; calls that also reach `unless` do not count."""
+        """Return the messages at a threshold by kind, and the first; calls that also reach `unless` do not count.
+
+        To be asked when all calls have been added. What is returned is not to be changed.
+        """
+        known = self._asked.get((threshold, unless))
+        if known is None:
+            known = self._asked[threshold, unless] = self._at(threshold, unless)
+        return known
+
+    def _at(self, threshold: int | None, unless: int | None) -> tuple[Counter[str], Trip | None]:
+        if len(self._named) != len(self.by_key):
+            self._named = [(dict(key), times, self.first[key]) for key, times in self.by_key.items()]
         kinds: Counter[str] = Counter()
         first: Trip | None = None
-        if threshold is None:
-            return kinds, first
-        for key, times in self.by_key.items():
-            named = dict(key)
-            if threshold not in named or unless in named:
-                continue
-            kinds[named[threshold]] += times
-            trip = self.first[key]
-            first = trip if first is None or trip < first else first
+        for named, times, trip in self._named if threshold is not None else ():
+            if threshold in named and unless not in named:
+                kinds[named[threshold]] += times
+                first = trip if first is None or trip < first else first
         return kinds, first
 
 
