@@ -87,19 +87,25 @@ class MeasuredCall:
         default=None, init=False, compare=False, repr=False
     )
     """The limits that were asked about last, and what they enable: a call is looked at many times under the same."""
-    _ranked: tuple[str, ...] | None = field(default=None, init=False, compare=False, repr=False)
+    _ranked: tuple[str, ...] = field(default=(), init=False, compare=False, repr=False)
     """The measures by rank, whatever is enabled; once that has been asked about."""
+    _kinds: tuple[tuple[str, str], ...] = field(default=(), init=False, compare=False, repr=False)
+    """The measures with their kinds, likewise."""
 
     def enabled(self, settings: Settings) -> Enabled:
         """Return the measures that settings enable."""
         known = self._known
         if known is not None and known[0] is settings.limits:
             return known[1]
-        if self._ranked is None:
+        if not self._kinds:
+            object.__setattr__(self, "_kinds", tuple([(measure, kind_of(measure)) for measure in self.measures]))
             object.__setattr__(self, "_ranked", tuple(sorted(self.measures, key=measure_rank)))
-        capped = tuple([(measure, cap) for measure in self.measures if (cap := settings.cap(measure)) is not None])
-        names = {measure for measure, _ in capped}
-        enabled = Enabled(capped, tuple([measure for measure in self._ranked or () if measure in names]))
+        capped = settings.capped(self._kinds)
+        ranked = self._ranked
+        if len(capped) < len(ranked):
+            names = dict(capped)
+            ranked = tuple([measure for measure in ranked if measure in names])
+        enabled = Enabled(capped, ranked)
         object.__setattr__(self, "_known", (settings.limits, enabled))
         return enabled
 

@@ -377,6 +377,17 @@ class Settings:
             return self.limits[measure]
         return self.limits.get(measure.partition(":")[0])
 
+    def capped(self, measures: Sequence[tuple[str, str]]) -> tuple[tuple[str, float], ...]:
+        """Return those of some measures, each given with its kind, that have a cap, with the caps: as `cap` tells."""
+        limits = self.limits
+        return tuple(
+            [
+                (measure, cap)
+                for measure, kind in measures
+                if (cap := limits[measure] if measure in limits else limits.get(kind)) is not None
+            ]
+        )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Settings) and self.canonical == other.canonical
 
