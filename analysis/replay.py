@@ -589,10 +589,10 @@ def decide(guard: Breaker, measured: MeasuredCall, policy: Policy) -> tuple[Deci
     """Have a guard decide one call under a policy, and tell whether it asked."""
     if policy == "observe":
         return guard.observe(measured), False
-    ask = guard.ask(measured)
-    if ask is None:
-        return guard.guard(measured), False
-    return (guard.guard(measured, ask) if policy == "approve" else guard.decline(measured, ask)), True
+    answer = guard.ask_or_guard(measured)
+    if isinstance(answer, Decision):
+        return answer, False
+    return (guard.guard(measured, answer) if policy == "approve" else guard.decline(measured, answer)), True
 
 
 def stage_of(decision: Decision) -> StageName | None:

@@ -175,9 +175,22 @@ class Breaker:
             return None
         hits = self._hits(call)
         blocking = self._blocking(hits)
-        if not blocking or any(hit.measure in self._state.refused for hit in blocking):
-            return None
-        return Ask(hits=hits, blocking=blocking)
+        return Ask(hits=hits, blocking=blocking) if self._is_to_ask(blocking) else None
+
+    def ask_or_guard(self, call: MeasuredCall) -> Ask | Decision:
+        """Return the question the operator must answer before the call; where there is none, decide and record it.
+
+        As `ask` and then `guard` do, in one step.
+        """
+        if not call.tracked:
+            return _ALLOWED
+        hits = self._hits(call)
+        blocking = self._blocking(hits)
+        if self._is_to_ask(blocking):
+            return Ask(hits=hits, blocking=blocking)
+        if self.refuses_shell_http(call):
+            return _SHELL_HTTP_REFUSED
+        return self._decide(call, hits, blocking)
 
     def decline(self, call: MeasuredCall, ask: Ask) -> Decision:
         """Take a declined ask (rejected, cancelled, nobody there): its measures stay refused until the next turn."""
@@ -201,7 +214,16 @@ class Breaker:
         if approved is not None:
             self._state.exempt.update(hit.measure for hit in approved.blocking)
         hits = self._hits(call)
-        blocking = self._blocking(hits)
+        return self._decide(call, hits, self._blocking(hits), approved)
+
+    def _is_to_ask(self, blocking: tuple[Hit, ...]) -> bool:
+        if not blocking or self.settings.on_limit != "ask":
+            return False
+        return not any(hit.measure in self._state.refused for hit in blocking)
+
+    def _decide(
+        self, call: MeasuredCall, hits: tuple[Hit, ...], blocking: tuple[Hit, ...], approved: Ask | None = None
+    ) -> Decision:
         if blocking:
             refused = all(hit.measure in self._state.refused for hit in blocking)
             self._commit(call, blocking)
