@@ -71,13 +71,19 @@ class Spoken:
     """What was asked for once all calls were added."""
     _named: list[tuple[dict[int, str], int, Trip]] = field(default_factory=list[tuple[dict[int, str], int, Trip]])
 
-    def add(self, named: Mapping[int, str], thresholds: AbstractSet[int], trip: Trip) -> None:
-        """Add one call, by the measure it names at each count or streak."""
-        key = tuple(sorted((value, kind_of(measure)) for value, measure in named.items() if value in thresholds))
-        if not key:
+    def add(
+        self, named: Mapping[int, str], thresholds: AbstractSet[int], trip: tuple[int, int, float | None, int]
+    ) -> None:
+        """Add one call, by the measure it names at each count or streak, and where it is, as a `Trip` has it."""
+        offered = [(value, kind_of(measure)) for value, measure in named.items() if value in thresholds]
+        if not offered:
             return
-        self.by_key[key] = self.by_key.get(key, 0) + 1
-        self.first.setdefault(key, trip)
+        key = tuple(sorted(offered))
+        if key in self.by_key:
+            self.by_key[key] += 1
+            return
+        self.by_key[key] = 1
+        self.first[key] = Trip(*trip)
 
     def at(self, threshold: int | None, unless: int | None = None) -> tuple[Counter[str], Trip | None]:
         """Return the messages at a threshold by kind, and the first; calls that also reach `unless` do not count.
@@ -186,19 +192,19 @@ def run_script(
             _look(run, guard, call.measures, slots)
             named = guard.named_at_counts(call)
             decision, asked = decide(guard, call, choice.mode)
-            trip = Trip(number, script.indexes[position], script.times[position], tokens)
+            place = (number, script.indexes[position], script.times[position], tokens)
             run.asks += asked
             stage = stage_of(decision)
             if stage is not None:
                 kinds = run.gates.setdefault(stage, Counter())
                 kinds["" if stage == "shell-http" else kind_of(decision.blocking[0].measure)] += 1
-                run.first_gates.setdefault(stage, trip)
+                run.first_gates.setdefault(stage, Trip(*place))
             if decision.withheld:
                 run.denials += 1
                 run.false_rejections += judged[position].ok
                 withheld.add(position)
             else:
-                run.occurrence.add(named, thresholds.occurrence, trip)
+                run.occurrence.add(named, thresholds.occurrence, place)
         elif kind == SETTLE:
             call = measured[position]
             outcome = judged[position]
@@ -206,8 +212,8 @@ def run_script(
                 continue
             settlement = guard.settle(call, outcome.failure)
             if settlement.reached:
-                trip = Trip(number, script.indexes[position], script.times[position], tokens)
-                run.failure.add(settlement.reached, thresholds.failure, trip)
+                place = (number, script.indexes[position], script.times[position], tokens)
+                run.failure.add(settlement.reached, thresholds.failure, place)
         else:
             run.most_records = max(run.most_records, guard.commits)
             guard.turn()
