@@ -308,6 +308,16 @@ class Breaker:
         """The text of the last settled result, cut to `resultPreviewChars`."""
         return self._state.last_result
 
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The occurrences of each measure in the window, as they are now; one without any is absent."""
+        return self._state.counts
+
+    @property
+    def running_streaks(self) -> Mapping[str, int]:
+        """The consecutive failures of each measure, as they are now; one without any is absent."""
+        return self._state.streaks
+
     def next_count(self, measure: str) -> int:
         """Return the count the next call with this measure reaches."""
         return self._state.next_count(measure)

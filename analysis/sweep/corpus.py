@@ -22,7 +22,7 @@ from analysis.sweep.grid import SweepConfig, SweepPlan
 from analysis.sweep.metrics import ConfigMetrics, Increments, Lead, SessionView, Tally, increments
 from analysis.sweep.peaks import SessionPeaks, peaks_of
 from analysis.sweep.requirements import Choosing
-from analysis.sweep.runs import Choice, EngineRun, Mode, Thresholds, Trip, run_script, whole_limit
+from analysis.sweep.runs import Choice, EngineRun, Mode, Said, Thresholds, Trip, run_script, whole_limit
 from analysis.sweep.script import MeasuredColumn, ScriptRecorder, SessionScript
 from analysis.sweep.sessions import Counted, SweepSession, SweptReplay, session_values
 from breaker.engine import Breaker
@@ -33,6 +33,7 @@ from breaker.shellhttp import ShellHttpPolicy
 __all__ = ["SessionSweeper", "Sweep", "SweepWork", "sweep_corpus"]
 
 _MILLISECONDS = 1000
+_STAGE_ORDER = {stage: number for number, stage in enumerate(STAGES)}
 _NO_LABELS = LabelRules()
 _DEFAULT_LIMITS = Limits()
 _USUAL = Choosing()
@@ -316,11 +317,20 @@ class SessionSweeper:
         alike: dict[object, Counted] = {}
         for one in self._classes:
             run = self._run(session, one)
+            stopped, first_stop = run.stopped, _first_stop(run)
             for speech, members in one.members.items():
                 key = (id(run), speech)
                 if key not in known:
-                    view = _view(run, speech, script)
-                    known[key] = alike.setdefault(view.key, (view, []))
+                    warn_at, summarize_at, fail_warn_at = speech
+                    warn = run.occurrence.at(warn_at, unless=summarize_at)
+                    summarize = run.occurrence.at(summarize_at)
+                    fail_warn = run.failure.at(fail_warn_at)
+                    spoken: _Spoken = (("warn", warn), ("summarize", summarize), ("fail-warn", fail_warn))
+                    trip = _first_trip(first_stop, spoken)
+                    shown = (stopped, warn.told, summarize.told, fail_warn.told, trip)
+                    if shown not in alike:
+                        alike[shown] = (_view(run, spoken, trip, script), [])
+                    known[key] = alike[shown]
                 known[key][1].extend(members)
         return [(view, members) for view, members in alike.values() if not view.silent]
 
@@ -410,29 +420,34 @@ class _SessionWork:
         return self._refused[key]
 
 
-def _view(run: EngineRun, speech: _Speech, script: SessionScript) -> SessionView:
-    """Read off a run what one choice of advisory thresholds would have said."""
-    warn_at, summarize_at, fail_warn_at = speech
-    stages: dict[StageName, Counter[str]] = {}
-    first: dict[StageName, Trip] = dict(run.first_gates)
-    spoken = {
-        "warn": run.occurrence.at(warn_at, unless=summarize_at),
-        "summarize": run.occurrence.at(summarize_at),
-        "fail-warn": run.failure.at(fail_warn_at),
-    }
-    for stage in STAGES:
-        kinds, trip = spoken.get(stage, (run.gates.get(stage), None))
-        if kinds:
-            stages[stage] = kinds
-        if trip is not None:
-            first[stage] = trip
-    trips = [(first[stage].call, STAGES.index(stage), first[stage]) for stage in first if stage != "shell-http"]
+_Spoken: TypeAlias = "tuple[tuple[StageName, Said], ...]"
+_Place: TypeAlias = "tuple[int, int, Trip]"
+"""Where a stage was first reached, to be compared: by call, then by stage."""
+
+
+def _first_stop(run: EngineRun) -> _Place | None:
+    """Return where a run first stopped a call; the shell-HTTP policy does not count."""
+    trips = run.first_gates.items()
+    return min(((trip.call, _STAGE_ORDER[stage], trip) for stage, trip in trips if stage != "shell-http"), default=None)
+
+
+def _first_trip(first: _Place | None, spoken: _Spoken) -> Trip | None:
+    """Return where the guard first spoke or stopped a call: of the first such call the first stage."""
+    for stage, said in spoken:
+        if said.first is not None:
+            place = (said.first.call, _STAGE_ORDER[stage], said.first)
+            first = place if first is None or place < first else first
+    return None if first is None else first[2]
+
+
+def _view(run: EngineRun, spoken: _Spoken, trip: Trip | None, script: SessionScript) -> SessionView:
+    kinds = run.gates | {stage: said.kinds for stage, said in spoken}
     return SessionView(
-        stages=stages,
+        stages={stage: kinds[stage] for stage in STAGES if kinds.get(stage)},
         asks=run.asks,
         denials=run.denials,
         false_rejections=run.false_rejections,
-        lead=_lead(min(trips)[2], script) if trips else None,
+        lead=None if trip is None else _lead(trip, script),
     )
 
 

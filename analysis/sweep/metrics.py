@@ -101,12 +101,6 @@ class SessionView:
     """None where no advisory was given and no call gated."""
 
     @property
-    def key(self) -> object:
-        """What views that are alike have in common."""
-        stages = tuple((stage, tuple(sorted(kinds.items()))) for stage, kinds in self.stages.items())
-        return stages, self.asks, self.denials, self.false_rejections, self.lead
-
-    @property
     def silent(self) -> bool:
         """Tell whether nothing happened at all."""
         return not self.stages and not self.asks and not self.denials

@@ -19,7 +19,7 @@ from analysis.sweep.script import CALL, SETTLE, Judged, MeasuredColumn, SessionS
 from breaker.engine import Breaker
 from breaker.measures import kind_of
 
-__all__ = ["Choice", "EngineRun", "Spoken", "Thresholds", "Trip", "run_script", "whole_limit"]
+__all__ = ["Choice", "EngineRun", "Said", "Spoken", "Thresholds", "Trip", "run_script", "whole_limit"]
 
 Mode: TypeAlias = Policy
 """What becomes of a gate, as the engine sees it: `deny` also stands for `onLimit: deny`, except under observe."""
@@ -59,16 +59,26 @@ Key: TypeAlias = "tuple[tuple[int, str], ...]"
 """What one call offers to speak of: thresholds it reaches, each with the kind of the measure that would be named."""
 
 
+class Said(NamedTuple):
+    """What was said at one threshold."""
+
+    kinds: Counter[str]
+    """How often, by kind; not to be changed."""
+    first: Trip | None
+    told: tuple[tuple[str, int], ...]
+    """The kinds again, to be compared."""
+
+
 @dataclass(slots=True)
 class Spoken:
     """How often calls offered the same thresholds to one track, and where first."""
 
     by_key: dict[Key, int] = field(default_factory=dict[Key, int])
     first: dict[Key, Trip] = field(default_factory=dict[Key, Trip])
-    _asked: dict[tuple[int | None, int | None], tuple[Counter[str], Trip | None]] = field(
-        default_factory=dict[tuple[int | None, int | None], tuple[Counter[str], Trip | None]]
+    _said: dict[tuple[int | None, int | None], Said] = field(
+        default_factory=dict[tuple[int | None, int | None], "Said"]
     )
-    """What was asked for once all calls were added."""
+    """What was asked for, once all calls were added."""
     _named: list[tuple[dict[int, str], int, Trip]] = field(default_factory=list[tuple[dict[int, str], int, Trip]])
 
     def add(
@@ -85,17 +95,17 @@ class Spoken:
         self.by_key[key] = 1
         self.first[key] = Trip(*trip)
 
-    def at(self, threshold: int | None, unless: int | None = None) -> tuple[Counter[str], Trip | None]:
-        """Return the messages at a threshold by kind, and the first; calls that also reach `unless` do not count.
+    def at(self, threshold: int | None, unless: int | None = None) -> Said:
+        """Return what was said at a threshold; calls that also reach `unless` do not count.
 
-        To be asked when all calls have been added. What is returned is not to be changed.
+        To be asked when all calls have been added.
         """
-        known = self._asked.get((threshold, unless))
+        known = self._said.get((threshold, unless))
         if known is None:
-            known = self._asked[threshold, unless] = self._at(threshold, unless)
+            known = self._said[threshold, unless] = self._at(threshold, unless)
         return known
 
-    def _at(self, threshold: int | None, unless: int | None) -> tuple[Counter[str], Trip | None]:
+    def _at(self, threshold: int | None, unless: int | None) -> Said:
         if len(self._named) != len(self.by_key):
             self._named = [(dict(key), times, self.first[key]) for key, times in self.by_key.items()]
         kinds: Counter[str] = Counter()
@@ -104,7 +114,7 @@ class Spoken:
             if threshold in named and unless not in named:
                 kinds[named[threshold]] += times
                 first = trip if first is None or trip < first else first
-        return kinds, first
+        return Said(kinds, first, tuple(sorted(kinds.items())))
 
 
 @dataclass(slots=True)
@@ -128,6 +138,12 @@ class EngineRun:
     asks: int = 0
     denials: int = 0
     false_rejections: int = 0
+
+    @property
+    def stopped(self) -> object:
+        """What is said of the calls it stopped, to be compared; known when the run has ended."""
+        gates = tuple((stage, tuple(sorted(kinds.items()))) for stage, kinds in sorted(self.gates.items()))
+        return gates, self.asks, self.denials, self.false_rejections
 
     @property
     def reached_a_limit(self) -> bool:
@@ -224,14 +240,14 @@ def run_script(
 def _look(run: EngineRun, guard: Breaker, measures: Sequence[str], slots: Mapping[str, int]) -> None:
     """Follow the largest counts and streaks that a cap or the failure limit is compared with."""
     peaks = run.peaks
+    counts, streaks = guard.counts, guard.running_streaks
     for measure in measures:
         slot = slots[measure]
-        count = guard.next_count(measure)
+        count = counts.get(measure, 0) + 1
         if count > peaks[slot]:
             peaks[slot] = count
-        streak = guard.streak(measure)
-        if streak > run.longest_streak:
-            run.longest_streak = streak
+        if streaks and streaks.get(measure, 0) > run.longest_streak:
+            run.longest_streak = streaks[measure]
 
 
 def whole_limit(limit: float | None) -> float | None:
