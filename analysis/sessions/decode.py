@@ -651,16 +651,18 @@ class _Frames:
 
 def _count_lines(text: bytes) -> tuple[int, bool]:
     """Count the lines of a text that ends in a line feed, and tell whether each may be one object."""
+    if text[0] != _OPENING:
+        return text.count(b"\n"), False
     find = text.find
-    count = 0
-    plain = text[0] == _OPENING
+    count = 1
     last = len(text) - 1
     at = find(b"\n")
     while at < last:
+        if text[at - 1] != _CLOSING or text[at + 1] != _OPENING:
+            return text.count(b"\n"), False
         count += 1
-        plain = plain and text[at - 1] == _CLOSING and text[at + 1] == _OPENING
         at = find(b"\n", at + 1)
-    return count + 1, plain
+    return count, True
 
 
 class _Splitter:
