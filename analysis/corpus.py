@@ -8,16 +8,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
-from analysis.cache import Answers, Cache, ReplayAnswers
-from analysis.cache.keys import Content, FileStamp, stamp_of
 from analysis.labels import LABELS, Label, LabelRules
-from analysis.pool import Lost, available_processors, is_sendable, run_files
+from analysis.processes.ahead import WORTH_PROCESSES, available_processors
+from analysis.processes.pool import Lost, is_sendable, run_files
 from analysis.progress import NO_PROGRESS, Progress
-from analysis.reading import Item, Reading, ReadSession, SessionReplayer, SessionWork, facts_keys
+from analysis.reading import Item, Reading, ReadSession, SessionReplayer, SessionWork
 from analysis.replay import STAGES, FailureKey, ReplayPlan, RunObserver, SessionReplay, StageName
 from analysis.sessions.decode import Limits
 from analysis.sessions.find import Problem, SessionFile, find_sessions
@@ -25,6 +24,11 @@ from analysis.sessions.header import Header
 from analysis.sessions.outcomes import OUTCOME_KINDS, OutcomeKind
 from analysis.sessions.report import READ_STATES, ReadDefect, ReadReport
 from analysis.sessions.session import read_header
+
+if TYPE_CHECKING:
+    from analysis.cache import Cache
+    from analysis.cache.keys import Content, FileStamp
+    from analysis.cached_reading import CachedReading
 
 __all__ = [
     "DUPLICATE",
@@ -55,9 +59,6 @@ SHARED_ID = "shared-id"
 """Different sessions bear one id."""
 MISSING_PARENT = "missing-parent"
 """The parent of a fork is not in the corpus."""
-
-_WORTH_PROCESSES = 8 * 1024 * 1024
-"""Bytes on disk from which on several processes are quicker than one."""
 
 _NO_LABELS = LabelRules()
 _DEFAULT_LIMITS = Limits()
@@ -327,7 +328,7 @@ def replay_corpus(
         if file.superseded_by is None:
             known = None if cache is None else cache.recall(file, limits)
             if known is None:
-                stamp = None if cache is None else stamp_of(file)
+                stamp = None if cache is None else cache.stamp_of(file)
                 header = read_header(file, limits)
             else:
                 header, content = known.header, known.content
@@ -338,7 +339,9 @@ def replay_corpus(
     candidates = [candidate for candidate in candidates if candidate.file.superseded_by not in outside]
     ids = Counter(candidate.header.session_id for candidate in candidates if candidate.header is not None)
     progress.start(sum(candidate.file.size for candidate in candidates if candidate.file.superseded_by is None))
-    reading = _reading(plan, limits, observation, replayer, work, cache, closely=closely)
+    reading = _reading(plan, limits, observation, replayer, work, closely=closely)
+    if cache is not None:
+        reading = _cached(reading, observation, cache)
     chosen = [candidate for candidate in candidates if not _set_aside_superseded(candidate)]
     items = [
         Item(
@@ -350,7 +353,8 @@ def replay_corpus(
         )
         for candidate in chosen
     ]
-    for candidate, read in zip(chosen, _read_all(items, reading, progress, jobs), strict=True):
+    results = _read_all(items, reading, progress, jobs if replayer is None else 1)
+    for candidate, read in zip(chosen, results, strict=True):
         if isinstance(read, Lost):
             candidate.report.state = "corrupt"
             candidate.report.add(ReadDefect("worker", read.why, lost_bytes=candidate.file.size))
@@ -396,45 +400,49 @@ def _reading(
     observation: Observation | None,
     replayer: SessionReplayer | None,
     work: SessionWork | None,
-    cache: Cache | None,
     *,
     closely: bool,
 ) -> Reading:
-    """Return how every file is read; what a plan with other detectors comes to hangs on code that may change."""
-    short_line = observation.short_line if observation is not None else None
-    answers: Answers[SessionReplay] | None = None
-    if cache is not None and work is not None:
-        answers = work.answers
-    elif cache is not None and observation is None and not plan.detectors:
-        answers = ReplayAnswers(plan)
+    """Return how every file is read."""
     watched = observation is not None and observation.needs_texts
     return Reading(
         plan,
         limits,
-        short_line=short_line,
+        short_line=observation.short_line if observation is not None else None,
         closely=closely,
         make_observer=observation.make_observer if observation is not None else None,
         replayer=replayer,
         work=work,
         needs_texts=work is None and (plan.keep_messages or bool(plan.detectors) or watched),
-        answers=answers,
-        cache=cache,
-        facts_keys=facts_keys(plan, limits, short_line, work) if cache is not None else (b"", b""),
     )
 
 
-def _processes(items: Sequence[Item], reading: Reading, jobs: int | None) -> int:
+def _cached(reading: Reading, observation: Observation | None, cache: Cache) -> CachedReading:
+    """Return how every file is read with a cache; what other detectors come to hangs on code that may change."""
+    from analysis.cache import ReplayAnswers
+    from analysis.cached_reading import CachedReading, facts_keys
+
+    plan, work = reading.plan, reading.work
+    answers = None
+    if work is not None:
+        answers = work.answers
+    elif observation is None and not plan.detectors:
+        answers = ReplayAnswers(plan)
+    return CachedReading(reading, cache, facts_keys(plan, reading.limits, reading.short_line, work), answers)
+
+
+def _processes(items: Sequence[Item], reading: Reading | CachedReading, jobs: int | None) -> int:
     """Return how many processes read; one where others would cost more than they save, or cannot be told what to do."""
     if jobs is None:
-        large = sum(item.file.size for item in items) >= _WORTH_PROCESSES
+        large = sum(item.file.size for item in items) >= WORTH_PROCESSES
         jobs = available_processors() if large else 1
-    if jobs <= 1 or len(items) <= 1 or reading.replayer is not None or not is_sendable(reading):
+    if jobs <= 1 or len(items) <= 1 or not is_sendable(reading):
         return 1
     return jobs
 
 
 def _read_all(
-    items: Sequence[Item], reading: Reading, progress: Progress, jobs: int | None
+    items: Sequence[Item], reading: Reading | CachedReading, progress: Progress, jobs: int | None
 ) -> Iterator[ReadSession | Lost]:
     """Read every file, here or in several processes; the results come in the order of the files.
 
@@ -453,7 +461,7 @@ def _read_all(
             yield _read_here(item, reading, progress) if answered else next(results)
 
 
-def _read_here(item: Item, reading: Reading, progress: Progress) -> ReadSession | Lost:
+def _read_here(item: Item, reading: Reading | CachedReading, progress: Progress) -> ReadSession | Lost:
     try:
         return reading(item, progress.advance)
     except MemoryError:

@@ -15,10 +15,12 @@ from cli.exits import USAGE, Failed, warn
 if TYPE_CHECKING:
     from analysis.cache import Cache
 
-__all__ = ["CacheFolderOption", "CacheOption", "cache_opener", "cache_source", "told_cache"]
+__all__ = ["CacheFolderOption", "CacheOption", "cache_opener", "cache_source", "is_off", "told_cache"]
 
 _VARIABLE = "BREAKER_CACHE"
 """`analysis.cache.CACHE_VARIABLE`, which would take long to import only to parse a command line."""
+_OFF = "off"
+"""`analysis.cache.OFF`, likewise."""
 
 CacheOption = Annotated[
     str | None,
@@ -52,6 +54,11 @@ def cache_source(given: str | None) -> str:
     return _VARIABLE if chosen else "--cache"
 
 
+def is_off(given: str | None) -> bool:
+    """Tell whether a run was told to do without a cache."""
+    return given is not None and given.casefold() == _OFF
+
+
 @contextmanager
 def cache_opener(given: str | None) -> Generator[Callable[[Iterable[Path]], Cache | None]]:
     """Give what opens the cache of a run over a corpus, and warn at the end where it could not be written.
@@ -61,6 +68,8 @@ def cache_opener(given: str | None) -> Generator[Callable[[Iterable[Path]], Cach
     opened: list[Cache] = []
 
     def open_for(corpus: Iterable[Path]) -> Cache | None:
+        if is_off(given):
+            return None
         from analysis.cache import CacheRefused, open_cache
 
         try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import wraps
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
-from cli.cache_options import CacheOption, told_cache
+from cli.cache_options import CacheOption, is_off, told_cache
 from cli.exits import BUG, FINE, NOT_ENOUGH, UNREADABLE, USAGE, Failed, warn
 from cli.settings import (
     DEFAULT_RULESET_NAME,
@@ -233,6 +234,22 @@ class CorpusOptions:
             raise Failed(USAGE, f"--jobs {self.jobs}: not a number of processes from 1 to 999, nor auto")
         return int(self.jobs)
 
+    @contextmanager
+    def reading_ahead(self) -> Generator[None]:
+        """Start the processes that will read at once, where no cache may make them needless.
+
+        Raises:
+            Failed: the number of processes is none.
+        """
+        from analysis.processes.ahead import reading_ahead
+
+        jobs = self.job_count()
+        if is_off(self.cache):
+            with reading_ahead(self.roots, jobs):
+                yield
+        else:
+            yield
+
     def replay(self, plan: ReplayPlan, observation: Observation | None = None) -> CorpusReplay:
         """Replay the sessions asked for, with a progress bar where somebody looks, and tell the corpus' warnings.
 
@@ -245,7 +262,7 @@ class CorpusOptions:
         """
         from analysis.corpus import replay_corpus
         from analysis.labels import LabelConflict
-        from analysis.pool import WorkerFault
+        from analysis.processes.pool import WorkerFault
         from analysis.sessions.find import PathMissing
         from cli.progress import byte_progress
 
@@ -297,8 +314,10 @@ def corpus_command(verb: Callable[..., Result], *, without: Collection[str] = ()
 
     @wraps(verb)
     def command(**given: object) -> Result:
-        options = cast("Mapping[str, Any]", {name: given.pop(name) for name in shared if name in given})
-        return verb(CorpusOptions(**options), **given)
+        named = cast("Mapping[str, Any]", {name: given.pop(name) for name in shared if name in given})
+        options = CorpusOptions(**named)
+        with nullcontext() if "jobs" in without else options.reading_ahead():
+            return verb(options, **given)
 
     signature = inspect.Signature(parameters, return_annotation=own_hints.get("return"))
     vars(command)["__signature__"] = signature

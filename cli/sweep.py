@@ -216,7 +216,7 @@ def _metric(name: str | None) -> Metric | None:
 
 def _sweep(options: CorpusOptions, plan: SweepPlan, base_plan: ReplayPlan, choosing: Choosing) -> Sweep:
     from analysis.labels import LabelConflict
-    from analysis.pool import WorkerFault
+    from analysis.processes.pool import WorkerFault
     from analysis.sessions.find import PathMissing
     from analysis.sweep import sweep_corpus
     from cli.progress import byte_progress

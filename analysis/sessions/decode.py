@@ -10,8 +10,6 @@ import json
 import os
 import re
 import stat
-import zipfile
-import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -124,12 +122,6 @@ _SEARCH_STEP_COST: Final = 64 * _KIBI
 # Of one kind, this many defects are told one by one; the rest share one entry, or a hostile file could fill memory.
 _DEFECTS_OF_A_KIND: Final = 1000
 _DECOMPRESSOR_PREFIX: Final = "zstd decompressor error: "
-
-_READ_FAULTS: Final = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
-# The other methods of archives may unpack without bound in one step.
-_ARCHIVE_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-# An encrypted member is a RuntimeError, an unknown compression method its subclass NotImplementedError.
-_OPEN_FAULTS: Final = (*_READ_FAULTS, RuntimeError, KeyError, ValueError)
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -494,14 +486,26 @@ def _open(file: SessionFile, stack: ExitStack) -> tuple[IO[bytes], int, int | No
         raise Unreadable(file.shown, "is not a regular file")
     if file.member is None:
         return stream, status.st_size, stream.fileno()
+    from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
+
     try:
-        archive = stack.enter_context(zipfile.ZipFile(stream))
+        archive = stack.enter_context(ZipFile(stream))
         info = archive.getinfo(file.member)
-        if info.compress_type not in _ARCHIVE_METHODS:
+        # The other methods may unpack without bound in one step.
+        if info.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:
             raise Unreadable(file.shown, f"its compression method {info.compress_type} is not read, only deflate is")
         return stack.enter_context(archive.open(info)), info.file_size, None
-    except _OPEN_FAULTS as error:
+    # An encrypted member is a RuntimeError, an unknown compression method its subclass NotImplementedError.
+    except (*_read_faults(), RuntimeError, KeyError, ValueError) as error:
         raise Unreadable(file.shown, f"cannot be opened: {_reason(error)}") from error
+
+
+def _read_faults() -> tuple[type[Exception], ...]:
+    """Return what reading raises; asked for when something was, for most runs import nothing that reads archives."""
+    import zlib
+    from zipfile import BadZipFile
+
+    return OSError, EOFError, BadZipFile, zlib.error
 
 
 def _opener(path: str, flags: int) -> int:
@@ -601,7 +605,7 @@ class _Source:
                 self._stream.seek(at)
                 self._position = at
             part = self._stream.read(count) or b""
-        except _READ_FAULTS as error:
+        except _read_faults() as error:
             self._fail(at, f"cannot be read further: {_reason(error)}")
             return b""
         if not part:

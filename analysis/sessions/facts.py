@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from hashlib import blake2b
 from typing import Final, Literal, NoReturn, TypeAlias, cast, overload
 
 import msgspec
@@ -778,6 +777,8 @@ class FactBuilder:
     # -- what is told at the end ---------------------------------------------------------------------------------
 
     def _digest(self, row: Row | UsualRow, kind: str, *texts: str) -> None:
+        from hashlib import blake2b  # here, since only sessions of one id are told apart by them
+
         digest = blake2b(f"{kind}\0{row.time}".encode(), digest_size=_DIGEST_BYTES)
         for text in texts:
             digest.update(b"\0")

@@ -3,8 +3,6 @@
 import os
 import re
 import stat
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -21,8 +19,6 @@ _ARCHIVE_MAGICS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 _HOME_VARIABLE: Final = "DSH_HOME"
 _HOME_FOLDER: Final = ".dsh"
 _SESSIONS_FOLDER: Final = "sessions"
-# What the archive module raises for a damaged or foreign archive.
-_ARCHIVE_FAULTS: Final = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, OSError)
 
 
 class SessionFile(msgspec.Struct, frozen=True):
@@ -248,10 +244,14 @@ class _Search:
     def _open_archive(self, path: Path) -> None:
         if not self._is_new_file(path):
             return
+        # Few runs meet an archive, and what reads them takes long to import.
+        import zipfile
+        import zlib
+
         try:
             with zipfile.ZipFile(path) as archive:
                 members = archive.infolist()
-        except _ARCHIVE_FAULTS as error:
+        except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, OSError) as error:
             self._problem(path, f"the archive cannot be opened: {_reason(error)}")
             return
         counts: dict[str, int] = {}

@@ -25,7 +25,7 @@ from analysis.cache.keys import Content, content_of, key_of, program_digest, sta
 from analysis.cache.store import LARGEST_ENTRY, Store
 from analysis.corpus import CorpusReplay, Period, replay_corpus
 from analysis.labels import LabelRules, parse_label
-from analysis.pool import run_files
+from analysis.processes.pool import run_files
 from analysis.reading import Item, Reading
 from analysis.replay import FailureKey, FirstTrip, MeasureCount, ReplayEvent, ReplayPlan, SessionReplay
 from analysis.sessions.decode import Limits

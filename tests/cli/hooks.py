@@ -36,7 +36,7 @@ def watch(event, given):
         os.close(reached)
         {does}
 
-if {where!r} == ("worker" if "--multiprocessing-fork" in sys.orig_argv else "main"):
+if {where!r} == ("worker" if "analysis.processes.serving" in " ".join(sys.orig_argv) else "main"):
     sys.addaudithook(watch)
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import os
 import signal
 import subprocess
 import sys
@@ -11,18 +11,24 @@ from pathlib import Path
 
 import pytest
 
-from analysis.pool import Lost, WorkerFault, run_files
-from tests.analysis.pool_work import (
+from analysis.processes.pool import Lost, WorkerFault, is_sendable, run_files
+from analysis.processes.worker import workers_ahead
+from tests.analysis.processes.pool_work import (
     BROKEN,
     LONG,
     POISON,
     SLOW,
     TOO_LARGE,
     Killed,
+    KilledAgain,
     Noted,
     Unsendable,
+    as_many_bytes,
+    children,
     made_too_large,
+    named,
     squared,
+    talking,
     unsendable_result,
 )
 
@@ -73,7 +79,7 @@ def test_a_large_part_of_the_whole_is_begun_early_wherever_it_stands(tmp_path: P
 
 def test_results_that_wait_for_an_earlier_one_are_bounded_in_number(tmp_path: Path) -> None:
     items = [SLOW, *range(1, 200)]
-    assert noted(tmp_path, items) == [(SLOW, 64), *((item, 0) for item in items[1:])]
+    assert noted(tmp_path, items) == [(SLOW, 63), *((item, 0) for item in items[1:])]
 
 
 def test_results_that_wait_for_an_earlier_one_are_bounded_in_bytes_of_files(tmp_path: Path) -> None:
@@ -123,16 +129,24 @@ def test_a_worker_killed_while_it_starts_costs_nothing(tmp_path: Path) -> None:
 def test_workers_that_are_killed_whenever_they_start_are_a_fault(tmp_path: Path) -> None:
     with pytest.raises(WorkerFault, match=r"cannot be started \(killed by SIGKILL\)"):
         list(run_files([1, 2, 3], Killed(tmp_path, 99), sizes=[1, 1, 1], jobs=2, on_bytes=lambda count: None))
-    assert multiprocessing.active_children() == []
+    assert children() == set()
+
+
+def test_a_worker_killed_while_it_starts_to_try_something_again_costs_nothing(tmp_path: Path) -> None:
+    work = KilledAgain(tmp_path)
+    results = run_files([1, POISON, 3, 4], work, sizes=[1] * 4, jobs=2, on_bytes=lambda count: None)
+    assert list(results) == [1, POISON, 3, 4]
+    assert len((tmp_path / "arrived").read_text().split()) > 3
 
 
 def test_a_worker_killed_while_it_waits_for_work_costs_nothing() -> None:
-    before = set(multiprocessing.active_children())
+    before = children()
     results = run_files([1, 2, 3, 4], squared, sizes=[4, 3, 2, 1], jobs=1, on_bytes=lambda count: None)
     assert next(results) == 1
-    (worker,) = set(multiprocessing.active_children()) - before
-    worker.kill()
-    worker.join()
+    (worker,) = children() - before
+    os.kill(worker, signal.SIGKILL)
+    while worker in children():
+        time.sleep(0.01)
     assert list(results) == [4, 9, 16]
 
 
@@ -150,7 +164,7 @@ def test_closing_the_iterator_ends_every_worker() -> None:
     results = run_files([1, SLOW, SLOW], squared, sizes=[9, 1, 1], jobs=3, on_bytes=lambda count: None)
     assert next(results) == 1
     results.close()
-    assert multiprocessing.active_children() == []
+    assert children() == set()
 
 
 def test_workers_that_cannot_start_are_a_fault_and_no_loss_of_files(capfd: pytest.CaptureFixture[str]) -> None:
@@ -159,18 +173,88 @@ def test_workers_that_cannot_start_are_a_fault_and_no_loss_of_files(capfd: pytes
     assert 0 < capfd.readouterr().err.count("cannot arrive") <= 2
 
 
+# What a worker is
+
+
+def test_what_work_prints_is_an_error_s_place_and_there_is_nothing_to_read(capfd: pytest.CaptureFixture[str]) -> None:
+    results = run_files([1, 2], talking, sizes=[1, 1], jobs=1, on_bytes=lambda count: None)
+    assert list(results) == [(1, "", ["-c"]), (2, "", ["-c"])]
+    assert capfd.readouterr() == ("", "at 1\nat 2\n")
+
+
+class OfThisProgram:
+    """What only the program that runs knows."""
+
+
+def test_what_only_the_running_program_knows_cannot_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_sendable(squared)
+    monkeypatch.setattr(OfThisProgram, "__module__", "__main__")
+    monkeypatch.setattr(sys.modules["__main__"], "OfThisProgram", OfThisProgram, raising=False)
+    assert not is_sendable(OfThisProgram())
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_536, 65_537, 3_000_000])
+def test_results_of_every_size_arrive(size: int) -> None:
+    results = run_files([size] * 3, as_many_bytes, sizes=[1] * 3, jobs=2, on_bytes=lambda count: None)
+    assert list(results) == [b"x" * size] * 3
+
+
+# Workers that were started ahead
+
+
+def test_workers_that_were_started_ahead_do_the_work() -> None:
+    with workers_ahead("tests.analysis.processes.pool_work", 2):
+        ready = children()
+        assert len(ready) == 2
+        results = run_files([1, 2, 3, 4], named, sizes=[1] * 4, jobs=2, on_bytes=lambda count: None)
+        assert set(results) <= ready
+    assert children() == set()
+
+
+def test_more_are_started_where_fewer_were_than_wanted_and_others_stay_for_other_work() -> None:
+    with workers_ahead("tests.analysis.processes.pool_work", 1), workers_ahead("analysis.reading", 1):
+        ready = children()
+        results = run_files([LONG, LONG], named, sizes=[1] * 2, jobs=2, on_bytes=lambda count: None)
+        next(results)
+        assert len(children() - ready) == 1
+        results.close()
+        assert len(children()) == 1
+    assert children() == set()
+
+
+def test_workers_nobody_needs_are_ended_also_after_a_fault() -> None:
+    with pytest.raises(KeyboardInterrupt), workers_ahead("tests.analysis.processes.pool_work", 2):
+        raise KeyboardInterrupt
+    assert children() == set()
+
+
+def test_a_worker_that_was_started_ahead_and_died_costs_nothing() -> None:
+    with workers_ahead("tests.analysis.processes.pool_work", 2):
+        os.kill(min(children()), signal.SIGKILL)
+        assert run([1, 2, 3]) == [1, 4, 9]
+
+
+def test_where_no_process_can_be_had_ahead_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    with workers_ahead("tests.analysis.processes.pool_work", 2):
+        assert children() == set()
+    with pytest.raises(WorkerFault, match="cannot be started \\(No such file or directory\\)"):
+        run([1, 2])
+
+
 # What is left
 
 
 def test_workers_end_with_their_parent_also_in_the_middle_of_work() -> None:
     code = (
-        "import multiprocessing, os, signal, time\n"
-        "from analysis.pool import run_files\n"
-        "from tests.analysis.pool_work import working_for_ever\n"
+        "import os, signal, time\n"
+        "from analysis.processes.pool import run_files\n"
+        "from tests.analysis.processes.pool_work import children\n"
+        "from tests.analysis.processes.pool_work import working_for_ever\n"
         "from threading import Thread\n"
         "def die():\n"
-        "    while len(multiprocessing.active_children()) < 2: time.sleep(0.01)\n"
-        "    print(*(one.pid for one in multiprocessing.active_children()), flush=True)\n"
+        "    while len(children()) < 2: time.sleep(0.01)\n"
+        "    print(*children(), flush=True)\n"
         "    time.sleep(1)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "Thread(target=die).start()\n"

@@ -73,6 +73,19 @@ class Noted:
             time.sleep(0.01)
 
 
+def children() -> set[int]:
+    """Return the processes this one has started that still run."""
+    found: set[int] = set()
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent, *_ = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(parent) == os.getpid() and state != "Z":
+            found.add(int(status.parent.name))
+    return found
+
+
 def _lives(process: int) -> bool:
     try:
         os.kill(process, 0)
@@ -122,6 +135,49 @@ def arrive(folder: Path, receivers: int) -> Killed:
     if len((folder / "arrived").read_text().split()) <= receivers:
         os.kill(os.getpid(), signal.SIGKILL)
     return Killed(folder, receivers)
+
+
+def killed_again(folder: Path) -> KilledAgain:
+    """Be killed if somebody arrived twice before."""
+    with (folder / "arrived").open("a") as arrived:
+        arrived.write("here\n")
+    if len((folder / "arrived").read_text().split()) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return KilledAgain(folder)
+
+
+@dataclass(frozen=True)
+class KilledAgain:
+    """Work on numbers that is killed by POISON once, and then the process that would try it again as it starts."""
+
+    folder: Path
+
+    def __call__(self, item: int, on_bytes: Callable[[int], None]) -> int:
+        """Return the number."""
+        if item == POISON and not (self.folder / "poisoned").exists():
+            (self.folder / "poisoned").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        """Arrive in a worker."""
+        return killed_again, (self.folder,)
+
+
+def talking(item: int, on_bytes: Callable[[int], None]) -> tuple[int, str, list[str]]:
+    """Say something on the way, and return what there was to read, and the arguments."""
+    print(f"at {item}", flush=True)
+    return item, sys.stdin.read(), sys.argv
+
+
+def as_many_bytes(item: int, on_bytes: Callable[[int], None]) -> bytes:
+    """Return as many bytes as the number says."""
+    return b"x" * item
+
+
+def named(item: int, on_bytes: Callable[[int], None]) -> int:
+    """Return the number of the process."""
+    return os.getpid()
 
 
 class TooLargeToSend:

@@ -1,0 +1,84 @@
+"""Start the processes that read while the program that uses them is still being loaded.
+
+Only a glance is taken at what there is to read, so that it is over before anything heavy is imported. Where it does not
+tell, processes are started once the sessions have been found.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from analysis.processes.worker import workers_ahead
+
+__all__ = ["WORTH_PROCESSES", "available_processors", "reading_ahead"]
+
+WORTH_PROCESSES: Final = 8 * 1024 * 1024
+"""Bytes on disk from which on several processes are quicker than one."""
+
+_WORK: Final = "analysis.reading"
+_MOST_ENTRIES: Final = 2000
+"""Entries of folders a glance takes in at most."""
+
+
+def available_processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(len(os.sched_getaffinity(0)), 1)
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def reading_ahead(paths: Iterable[Path], jobs: int | None) -> Generator[None]:
+    """Start as many processes as will read, where there is enough to read; the replay of a corpus in here uses them.
+
+    Args:
+        paths: what will be read.
+        jobs: processes asked for; None for as many as are worth it.
+    """
+    if jobs == 1 or not _is_worth_it(paths, 0 if jobs is not None else WORTH_PROCESSES):
+        yield
+        return
+    processors = available_processors()
+    with workers_ahead(_WORK, processors if jobs is None else min(jobs, processors)):
+        yield
+
+
+def _is_worth_it(paths: Iterable[Path], least_bytes: int) -> bool:
+    """Tell whether there are logs enough, several of them, as far as a glance can tell."""
+    size = 0
+    for number, one in enumerate(_glance(paths), 1):
+        size += one
+        if number > 1 and size >= least_bytes:
+            return True
+    return False
+
+
+def _glance(paths: Iterable[Path]) -> Generator[int]:
+    """Give the sizes of files that are logs by their names, until enough has been looked at."""
+    folders: list[str] = []
+    left = _MOST_ENTRIES
+    for path in paths:
+        try:
+            if path.is_dir():
+                folders.append(str(path))
+            else:
+                yield path.stat().st_size
+        except (OSError, ValueError):
+            continue
+    while folders and left:
+        try:
+            with os.scandir(folders.pop()) as listing:
+                for entry in listing:
+                    left -= 1
+                    if not left:
+                        return
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    elif entry.name.startswith("session") and ".jsonl" in entry.name:
+                        yield entry.stat(follow_symlinks=False).st_size
+        except (OSError, ValueError):
+            continue

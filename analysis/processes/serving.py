@@ -1,0 +1,151 @@
+"""A worker from inside: a fresh interpreter that does one kind of work on one item after another.
+
+It and its parent talk through pipes in frames: a length of eight bytes, then a pickle. First comes the work, then the
+items. It ends with its parent, however that ended: what listens meets the end of the pipe, also in the middle of work.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from importlib import import_module
+from io import RawIOBase
+from queue import SimpleQueue
+from threading import Thread
+from typing import Final, Literal, TypeAlias, cast
+
+__all__ = ["ENDING_SIGNALS", "Telling", "mask", "read_frame", "serve", "write_frame"]
+
+Telling: TypeAlias = Literal["began", "bytes", "done", "lost", "fault"]
+"""What a worker tells of: that it has its work, how many bytes it read since, how an item ended, or its own fault."""
+
+_Work: TypeAlias = Callable[[object, Callable[[int], None]], object]
+
+ENDING_SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)})
+_LENGTH: Final = 8
+_SMALL: Final = 64 * 1024
+"""Bytes up to which a frame is put together before it is written."""
+_TOLD_AT_ONCE: Final = 1024 * 1024
+"""Bytes a worker reads before it tells of them."""
+_TOO_LARGE: Final = "it took more memory than there is"
+
+
+class _ParentGone(BaseException):
+    """Nobody is left to tell anything to."""
+
+
+def mask(how: str, signals: Iterable[int]) -> set[int]:
+    """Hold signals back or let them through, and return what was held back before; nothing where no system can."""
+    if not hasattr(signal, "pthread_sigmask"):
+        return set()
+    return set(map(int, signal.pthread_sigmask(getattr(signal, how), signals)))
+
+
+def write_frame(pipe: RawIOBase, payload: bytes) -> None:
+    """Write one frame, and wait until the other side has taken all but what the pipe holds.
+
+    Raises:
+        OSError: the other side is no more.
+    """
+    length = len(payload).to_bytes(_LENGTH, "little")
+    for part in (length + payload,) if len(payload) <= _SMALL else (length, payload):
+        left = memoryview(part)
+        while left:
+            left = left[pipe.write(left) or 0 :]
+
+
+def read_frame(pipe: RawIOBase) -> bytearray | None:
+    """Return the next frame, None where the other side is no more."""
+    length = _read(pipe, _LENGTH)
+    return None if length is None else _read(pipe, int.from_bytes(length, "little"))
+
+
+def _read(pipe: RawIOBase, count: int) -> bytearray | None:
+    data = bytearray(count)
+    left = memoryview(data)
+    while left:
+        try:
+            got = pipe.readinto(left)
+        except OSError:
+            return None
+        if not got:
+            return None
+        left = left[got:]
+    return data
+
+
+def serve(module: str) -> None:
+    """Be a worker: an interrupt is the parent's to handle, and a parent that is gone ends it.
+
+    Args:
+        module: what the work is made of; loaded while the work is still awaited.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    mask("SIG_UNBLOCK", ENDING_SIGNALS)
+    del sys.argv[1:]
+    asked, answers = _take_pipes()
+    frames = SimpleQueue[bytearray]()
+    Thread(target=_listen, args=(asked, frames), daemon=True).start()
+    import_module(module)
+    work = cast("_Work", pickle.loads(frames.get()))  # noqa: S301
+    with suppress(_ParentGone):
+        _tell(answers, "began", None)
+        _work_on(work, frames, answers)
+
+
+def _take_pipes() -> tuple[RawIOBase, RawIOBase]:
+    """Keep the pipes for the parent alone: what work prints goes where its errors go, and it has nothing to read."""
+    asked, answers = (os.fdopen(os.dup(stream), mode, buffering=0) for stream, mode in ((0, "rb"), (1, "wb")))
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:
+        os.dup2(nowhere, 1)
+    if nowhere > 2:
+        os.close(nowhere)
+    return cast("RawIOBase", asked), cast("RawIOBase", answers)
+
+
+def _listen(asked: RawIOBase, frames: SimpleQueue[bytearray]) -> None:
+    """Take in what is sent; at the end of the parent end the process, for it may be long before it tells anything."""
+    while (frame := read_frame(asked)) is not None:
+        frames.put(frame)
+    os._exit(1)
+
+
+def _work_on(work: _Work, frames: SimpleQueue[bytearray], answers: RawIOBase) -> None:
+    untold = 0
+
+    def on_bytes(count: int) -> None:
+        nonlocal untold
+        untold += count
+        if untold >= _TOLD_AT_ONCE:
+            _tell(answers, "bytes", untold)
+            untold = 0
+
+    while True:
+        try:
+            _tell(answers, "done", work(pickle.loads(frames.get()), on_bytes))  # noqa: S301
+        except MemoryError:
+            _tell(answers, "lost", _TOO_LARGE)
+        except Exception:  # noqa: BLE001
+            _tell(answers, "fault", _trace())
+
+
+def _trace() -> str:
+    import traceback
+
+    return traceback.format_exc()
+
+
+def _tell(answers: RawIOBase, what: Telling, content: object) -> None:
+    payload = pickle.dumps((what, content), pickle.HIGHEST_PROTOCOL)
+    try:
+        write_frame(answers, payload)
+    except OSError:
+        raise _ParentGone from None

@@ -1,0 +1,166 @@
+"""A worker seen from its parent: a process for one kind of work, started afresh.
+
+Nothing of the parent comes along but the environment and where modules are found; the program that runs in the parent
+does not, either.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from io import RawIOBase
+from queue import SimpleQueue
+from subprocess import PIPE, Popen, TimeoutExpired
+from threading import Thread
+from typing import TypeAlias, cast
+
+from analysis.processes.serving import ENDING_SIGNALS, mask, read_frame, write_frame
+
+__all__ = ["Told", "Worker", "WorkerFault", "end_all", "how_it_ended", "workers_ahead"]
+
+_SERVE = "import sys; sys.path[:] = sys.argv[2:]; from analysis.processes.serving import serve; serve(sys.argv[1])"
+_LAST_WORDS = 10
+"""Seconds a worker that has closed its pipe has to end by itself, and so to tell how it ended."""
+
+_ahead: list[Worker] = []
+"""Those that were started before it was known what for."""
+
+
+class WorkerFault(RuntimeError):
+    """A worker met a fault that is nobody's input, or there can be none; the message says what."""
+
+
+class Worker:
+    """One process, and what its pool knows of it.
+
+    Args:
+        module: what the work is made of; it is loaded while the work is still awaited.
+
+    Raises:
+        WorkerFault: no process can be started.
+    """
+
+    def __init__(self, module: str) -> None:
+        self.items: deque[int] = deque()
+        """The item it works on, and the one it goes on with."""
+        self.began = False
+        """It has its work."""
+        self.used = False
+        """It was given an item."""
+        self.silent = False
+        """It says no more."""
+        self.module = module
+        self._listener: Thread | None = None
+        command = [sys.executable, f"-Xutf8={sys.flags.utf8_mode}", "-c", _SERVE, module, *sys.path]
+        with _held_back():
+            try:
+                self._process = Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0)  # noqa: S603
+            except OSError as error:
+                message = f"a process to read with cannot be started ({error.strerror or error})"
+                raise WorkerFault(message) from None
+
+    @classmethod
+    def ready(cls, module: str) -> Worker:
+        """Return one that was started ahead for such work, else start one."""
+        one = next((worker for worker in _ahead if worker.module == module), None)
+        if one is None:
+            return cls(module)
+        _ahead.remove(one)
+        return one
+
+    def listen(self, told: SimpleQueue[Told]) -> None:
+        """Put all it tells there from now on."""
+        self._listener = Thread(target=self._listen, args=(told,), daemon=True)
+        self._listener.start()
+
+    def send(self, payload: bytes) -> bool:
+        """Give it its work, or the next item, and tell whether it could be given: not where it is no more."""
+        try:
+            write_frame(cast("RawIOBase", self._process.stdin), payload)
+        except OSError:
+            return False
+        return True
+
+    def mourn(self) -> int | None:
+        """Return the exit code of one that says no more, after it is gone; negative for a signal."""
+        with suppress(TimeoutExpired):
+            self._process.wait(_LAST_WORDS)
+        self.end()
+        return self._process.returncode
+
+    def kill(self) -> None:
+        """End it now, whatever it does."""
+        self._process.kill()
+
+    def end(self) -> None:
+        """End it, and wait until it is gone."""
+        self.kill()
+        self._process.wait()
+        if self._listener is not None:
+            self._listener.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            cast("RawIOBase", pipe).close()
+
+    def _listen(self, told: SimpleQueue[Told]) -> None:
+        pipe = cast("RawIOBase", self._process.stdout)
+        while (frame := read_frame(pipe)) is not None:
+            told.put((self, frame))
+        told.put((self, None))
+
+
+Told: TypeAlias = tuple[Worker, bytearray | None]
+"""What a worker told, None for that it says no more."""
+
+
+def how_it_ended(code: int | None) -> str:
+    """Tell an exit code in words."""
+    if code is not None and code < 0:
+        try:
+            return f"killed by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"killed by signal {-code}"
+    return f"exit code {code}"
+
+
+@contextmanager
+def workers_ahead(module: str, count: int) -> Generator[None]:
+    """Start workers before there is work for them, so that they get ready while the parent does; none is left at last.
+
+    Where the system has no process to spare now, whoever needs one later will tell.
+    """
+    started: list[Worker] = []
+    try:
+        with suppress(WorkerFault):
+            for _ in range(count):
+                started.append(Worker(module))
+                _ahead.append(started[-1])
+        yield
+    finally:
+        left = [worker for worker in started if worker in _ahead]
+        end_all(left)
+        for worker in left:
+            _ahead.remove(worker)
+
+
+def end_all(workers: list[Worker]) -> None:
+    """End many at the same time."""
+    for worker in workers:
+        worker.kill()
+    for worker in workers:
+        worker.end()
+
+
+@contextmanager
+def _held_back() -> Generator[None]:
+    """Hold back the signals that end this process until it has taken note of the one it starts.
+
+    That one begins with them held back too, until it is ready for them.
+    """
+    held = mask("SIG_BLOCK", ENDING_SIGNALS)
+    try:
+        yield
+    finally:
+        mask("SIG_SETMASK", held)
