@@ -13,6 +13,7 @@ import pickle
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from heapq import heappop, heappush
 from queue import SimpleQueue
 from types import ModuleType
 from typing import Generic, Protocol, TypeVar, cast
@@ -108,8 +109,13 @@ class _Pool(Generic[Item, Result]):
         self._on_bytes = on_bytes
         self._jobs = jobs
         self._waiting = set(range(len(items)))
+        self._near: list[tuple[int, int]] = []
+        """A heap of what is near at hand, the largest first, with what has been begun meanwhile."""
+        self._near_end = 0
+        self._near_bytes = 0
         large = sum(sizes) / (_LARGE_SHARE * jobs)
-        self._large = sorted((index for index, size in enumerate(sizes) if size > large), key=self._rank)
+        self._large = sorted(self._rank(index) for index, size in enumerate(sizes) if size > large)
+        """Another, of what is large wherever it stands."""
         self._again: deque[int] = deque()
         """Items that ended a worker once."""
         self._alone: int | None = None
@@ -130,7 +136,7 @@ class _Pool(Generic[Item, Result]):
             self._hear()
             while self._next in self._ready:
                 yield self._ready.pop(self._next)
-                self._next += 1
+                self._pass()
 
     def end(self) -> None:
         end_all(self._workers)
@@ -160,8 +166,12 @@ class _Pool(Generic[Item, Result]):
                 return None
             self._alone = self._again.popleft()
             return self._alone
-        near = [*self._near(), *(index for index in self._large if index in self._waiting)]
-        return min(near, key=self._rank, default=None)
+        self._widen()
+        for begun_first in (self._near, self._large):
+            while begun_first and begun_first[0][1] not in self._waiting:
+                heappop(begun_first)
+        firsts = [begun_first[0] for begun_first in (self._near, self._large) if begun_first]
+        return min(firsts)[1] if firsts else None
 
     def _choose_ahead(self, worker: Worker) -> int | None:
         """Return what a worker goes on with after what it has, None where that is to be seen then.
@@ -174,15 +184,21 @@ class _Pool(Generic[Item, Result]):
         index = self._choose()
         return None if index is None or self._sizes[index] > _SOON_DONE else index
 
-    def _near(self) -> Iterator[int]:
-        """Give the items that wait and are not too far ahead of the first one without a result; that one always."""
-        room = _AHEAD_BYTES * self._jobs
-        for index in range(self._next, min(self._next + _AHEAD * self._jobs, len(self._items))):
-            if index in self._waiting:
-                yield index
-            room -= self._sizes[index]
-            if room <= 0:
-                return
+    def _pass(self) -> None:
+        """Leave the first item behind; a large one may be done before it came near."""
+        if self._next < self._near_end:
+            self._near_bytes -= self._sizes[self._next]
+        else:
+            self._near_end += 1
+        self._next += 1
+
+    def _widen(self) -> None:
+        """Take in what is not too far ahead of the first item without a result; that one always."""
+        end = min(self._next + _AHEAD * self._jobs, len(self._items))
+        while self._near_end < end and self._near_bytes < _AHEAD_BYTES * self._jobs:
+            heappush(self._near, self._rank(self._near_end))
+            self._near_bytes += self._sizes[self._near_end]
+            self._near_end += 1
 
     def _rank(self, index: int) -> tuple[int, int]:
         return -self._sizes[index], index
@@ -212,7 +228,9 @@ class _Pool(Generic[Item, Result]):
         elif what == "bytes":
             self._on_bytes(cast("int", content))
         elif what == "done":
-            self._answer(worker, cast("Result", content))
+            untold, result = cast("tuple[int, Result]", content)
+            self._on_bytes(untold)
+            self._answer(worker, result)
         elif what == "lost":
             self._lose(worker, str(content))
         else:
@@ -257,6 +275,7 @@ class _Pool(Generic[Item, Result]):
                 self._again.appendleft(index)
             else:
                 self._waiting.add(index)
+                heappush(self._near, self._rank(index))
         fresh = Worker.ready(self._module)
         self._workers[self._workers.index(worker)] = fresh
         self._instruct(fresh)

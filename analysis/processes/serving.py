@@ -16,12 +16,16 @@ from importlib import import_module
 from io import RawIOBase
 from queue import SimpleQueue
 from threading import Thread
+from time import monotonic
 from typing import Final, Literal, TypeAlias, cast
 
 __all__ = ["ENDING_SIGNALS", "Telling", "mask", "read_frame", "serve", "write_frame"]
 
 Telling: TypeAlias = Literal["began", "bytes", "done", "lost", "fault"]
-"""What a worker tells of: that it has its work, how many bytes it read since, how an item ended, or its own fault."""
+"""What a worker tells of: that it has its work, how many bytes it read since, how an item ended, or its own fault.
+
+A result comes with the bytes that are untold yet.
+"""
 
 _Work: TypeAlias = Callable[[object, Callable[[int], None]], object]
 
@@ -29,8 +33,8 @@ ENDING_SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM, getattr(signal
 _LENGTH: Final = 8
 _SMALL: Final = 64 * 1024
 """Bytes up to which a frame is put together before it is written."""
-_TOLD_AT_ONCE: Final = 1024 * 1024
-"""Bytes a worker reads before it tells of them."""
+_SILENCE: Final = 0.1
+"""Seconds for which a worker says nothing of the bytes it reads: who is told is interrupted in other work."""
 _TOO_LARGE: Final = "it took more memory than there is"
 
 
@@ -120,17 +124,21 @@ def _listen(asked: RawIOBase, frames: SimpleQueue[bytearray]) -> None:
 
 def _work_on(work: _Work, frames: SimpleQueue[bytearray], answers: RawIOBase) -> None:
     untold = 0
+    told = monotonic()
 
     def on_bytes(count: int) -> None:
-        nonlocal untold
+        nonlocal untold, told
         untold += count
-        if untold >= _TOLD_AT_ONCE:
+        now = monotonic()
+        if now - told >= _SILENCE:
             _tell(answers, "bytes", untold)
-            untold = 0
+            untold, told = 0, now
 
     while True:
         try:
-            _tell(answers, "done", work(pickle.loads(frames.get()), on_bytes))  # noqa: S301
+            result = work(pickle.loads(frames.get()), on_bytes)  # noqa: S301
+            _tell(answers, "done", (untold, result))
+            untold = 0
         except MemoryError:
             _tell(answers, "lost", _TOO_LARGE)
         except Exception:  # noqa: BLE001
