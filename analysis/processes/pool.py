@@ -136,7 +136,8 @@ class _Pool(Generic[Item, Result]):
             self._hear()
             while self._next in self._ready:
                 yield self._ready.pop(self._next)
-                self._pass()
+                self._near_bytes -= self._sizes[self._next]
+                self._next += 1
 
     def end(self) -> None:
         end_all(self._workers)
@@ -183,14 +184,6 @@ class _Pool(Generic[Item, Result]):
             return None
         index = self._choose()
         return None if index is None or self._sizes[index] > _SOON_DONE else index
-
-    def _pass(self) -> None:
-        """Leave the first item behind; a large one may be done before it came near."""
-        if self._next < self._near_end:
-            self._near_bytes -= self._sizes[self._next]
-        else:
-            self._near_end += 1
-        self._next += 1
 
     def _widen(self) -> None:
         """Take in what is not too far ahead of the first item without a result; that one always."""
