@@ -152,10 +152,8 @@ class _Pool(Generic[Item, Result]):
                     return
                 self._give(self._replace(worker) if index == self._alone and worker.used else worker, index)
         for worker in self._workers:
-            if len(worker.items) == 1:
-                index = self._choose_ahead(worker)
-                if index is None:
-                    return
+            index = self._choose_ahead(worker) if len(worker.items) == 1 else None
+            if index is not None:
                 self._give(worker, index)
 
     def _choose(self) -> int | None:

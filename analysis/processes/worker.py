@@ -6,6 +6,7 @@ does not, either.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections import deque
@@ -21,7 +22,10 @@ from analysis.processes.serving import ENDING_SIGNALS, mask, read_frame, write_f
 
 __all__ = ["Told", "Worker", "WorkerFault", "end_all", "how_it_ended", "workers_ahead"]
 
-_SERVE = "import sys; sys.path[:] = sys.argv[2:]; from analysis.processes.serving import serve; serve(sys.argv[1])"
+_SERVE = (
+    "import sys; module, parent, *sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
+    "from analysis.processes.serving import serve; serve(module, int(parent))"
+)
 _LAST_WORDS = 10
 """Seconds a worker that has closed its pipe has to end by itself, and so to tell how it ended."""
 
@@ -54,7 +58,7 @@ class Worker:
         """It says no more."""
         self.module = module
         self._listener: Thread | None = None
-        command = [sys.executable, f"-Xutf8={sys.flags.utf8_mode}", "-c", _SERVE, module, *sys.path]
+        command = [sys.executable, f"-Xutf8={sys.flags.utf8_mode}", "-c", _SERVE, module, str(os.getpid()), *sys.path]
         with _held_back():
             try:
                 self._process = Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0)  # noqa: S603
