@@ -137,31 +137,39 @@ class _Search:
         elif not stat.S_ISREG(status.st_mode):
             self._problem(path, "is not a regular file")
         elif self._is_archive(path):
-            self._open_archive(path)
+            self._open_archive(path, os.path.realpath(path))
         else:
-            self._add_file(path, status.st_size)
+            self._add_file(path, os.path.realpath(path), os.path.realpath(path.parent), status.st_size)
         self.problems[first_problem:] = sorted(self.problems[first_problem:], key=lambda problem: problem.shown)
         self.files.extend(sorted(self._batch, key=lambda entry: entry.file.shown))
 
     def _walk(self, top: Path) -> None:
         # Folders and files reached through a symbolic link wait until the rest is done, so that a log reached
         # both ways is named by its own path whatever the names are.
-        waiting = [top]
+        waiting = [(top, os.path.realpath(top))]
         linked_folders: list[Path] = []
         linked_files: list[Path] = []
         while waiting or linked_files or linked_folders:
             if waiting:
-                self._scan(waiting.pop(), waiting, linked_folders, linked_files)
+                self._scan(*waiting.pop(), waiting, linked_folders, linked_files)
             elif linked_files:
                 for path in sorted(linked_files):
-                    self._add_walked(path)
+                    self._add_walked(path, os.path.realpath(path), os.path.realpath(path.parent))
                 linked_files.clear()
             else:
                 linked_folders.sort(reverse=True)
-                waiting.append(linked_folders.pop())
+                folder = linked_folders.pop()
+                waiting.append((folder, os.path.realpath(folder)))
 
-    def _scan(self, folder: Path, folders: list[Path], linked_folders: list[Path], linked_files: list[Path]) -> None:
-        inner: list[Path] = []
+    def _scan(
+        self,
+        folder: Path,
+        real: str,
+        folders: list[tuple[Path, str]],
+        linked_folders: list[Path],
+        linked_files: list[Path],
+    ) -> None:
+        inner: list[tuple[Path, str]] = []
         try:
             if not self._is_new_folder(folder):
                 return
@@ -178,13 +186,17 @@ class _Search:
             except OSError as error:
                 self._problem(path, f"cannot be looked at: {_reason(error)}")
                 continue
-            if is_folder:
-                (linked_folders if link else inner).append(path)
+            # Finding out what a path leads to looks at every folder above it; without a link it is known already.
+            beneath = os.path.join(real, entry.name)  # noqa: PTH118
+            if is_folder and link:
+                linked_folders.append(path)
+            elif is_folder:
+                inner.append((path, beneath))
             elif _is_candidate(entry.name):
                 if link:
                     linked_files.append(path)
                 else:
-                    self._add_walked(path)
+                    self._add_walked(path, beneath, real)
         folders.extend(reversed(inner))
 
     def _is_new_folder(self, folder: Path) -> bool:
@@ -196,7 +208,7 @@ class _Search:
         self._seen_folders.add(identity)
         return True
 
-    def _add_walked(self, path: Path) -> None:
+    def _add_walked(self, path: Path, real: str, real_folder: str) -> None:
         try:
             status = path.stat()
         except OSError as error:
@@ -205,26 +217,26 @@ class _Search:
         if not stat.S_ISREG(status.st_mode):
             self._problem(path, "is not a regular file")
         elif _LOG_NAME.fullmatch(path.name):
-            self._add_file(path, status.st_size)
+            self._add_file(path, real, real_folder, status.st_size)
         else:
-            self._open_archive(path)
+            self._open_archive(path, real)
 
-    def _add_file(self, path: Path, size: int) -> None:
-        if not self._is_new_file(path):
+    def _add_file(self, path: Path, real: str, real_folder: str, size: int) -> None:
+        """Take a log in. The real paths, without links, tell whether it is new, and which others share its folder."""
+        if not self._is_new_file(real):
             return
         shown = _shown(path)
         match = _LOG_NAME.fullmatch(path.name)
         if match is None:
             compressed = path.name.lower().endswith(_COMPRESSED_SUFFIXES)
             file = SessionFile(path, None, shown, shown, None, compressed, size, None, None)
-            self._batch.append(_Entry(file, (os.path.realpath(path),)))
+            self._batch.append(_Entry(file, (real,)))
             return
         generation, compressed = _generation(match)
         file = SessionFile(path, None, shown, _shown(path.parent), generation, compressed, size, None, None)
-        self._batch.append(_Entry(file, (os.path.realpath(path.parent), "")))
+        self._batch.append(_Entry(file, (real_folder, "")))
 
-    def _is_new_file(self, path: Path) -> bool:
-        real = os.path.realpath(path)
+    def _is_new_file(self, real: str) -> bool:
         if real in self._seen_files:
             return False
         self._seen_files.add(real)
@@ -241,8 +253,8 @@ class _Search:
             # Whoever reads the file will meet the same error and report it.
             return False
 
-    def _open_archive(self, path: Path) -> None:
-        if not self._is_new_file(path):
+    def _open_archive(self, path: Path, real: str) -> None:
+        if not self._is_new_file(real):
             return
         # Few runs meet an archive, and what reads them takes long to import.
         import zipfile
@@ -260,7 +272,6 @@ class _Search:
         # The last entry of a name is the one a reader of the archive gets.
         by_name = {member.filename: member for member in members}
         shown_archive = _shown(path)
-        real = os.path.realpath(path)
         for name, member in by_name.items():
             folder, _, base = name.replace("\\", "/").rpartition("/")
             match = _LOG_NAME.fullmatch(base)
