@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.cache_names import CACHE_VARIABLE, is_off
 from cli.exits import USAGE, Failed, warn
 
 if TYPE_CHECKING:
     from analysis.cache import Cache
 
-__all__ = ["CacheFolderOption", "CacheOption", "cache_opener", "cache_source", "is_off", "told_cache"]
-
-_VARIABLE = "BREAKER_CACHE"
-"""`analysis.cache.CACHE_VARIABLE`, which would take long to import only to parse a command line."""
-_OFF = "off"
-"""`analysis.cache.OFF`, likewise."""
+__all__ = ["CacheFolderOption", "CacheOption", "cache_opener", "cache_source", "told_cache"]
 
 CacheOption = Annotated[
     str | None,
     typer.Option(
         "--cache",
         metavar="DIR|off",
-        envvar=_VARIABLE,
+        envvar=CACHE_VARIABLE,
         show_envvar=False,
         help="Where what was read of unchanged sessions is kept for the next run, or nowhere.",
         show_default="$BREAKER_CACHE, else the platform's cache folder",
@@ -40,7 +36,7 @@ CacheFolderOption = Annotated[
     typer.Option(
         "--cache",
         metavar="DIR",
-        envvar=_VARIABLE,
+        envvar=CACHE_VARIABLE,
         show_envvar=False,
         help="The cache's folder.",
         show_default="$BREAKER_CACHE, else the platform's cache folder",
@@ -50,13 +46,8 @@ CacheFolderOption = Annotated[
 
 def cache_source(given: str | None) -> str:
     """Return what chose the cache, as people know it: the option, or the variable."""
-    chosen = given is not None and given == os.environ.get(_VARIABLE)
-    return _VARIABLE if chosen else "--cache"
-
-
-def is_off(given: str | None) -> bool:
-    """Tell whether a run was told to do without a cache."""
-    return given is not None and given.casefold() == _OFF
+    chosen = given is not None and given == os.environ.get(CACHE_VARIABLE)
+    return CACHE_VARIABLE if chosen else "--cache"
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
-from cli.cache_options import CacheOption, is_off, told_cache
+from cli.cache_names import is_off
+from cli.cache_options import CacheOption, told_cache
 from cli.exits import BUG, FINE, NOT_ENOUGH, UNREADABLE, USAGE, Failed, warn
 from cli.settings import (
     DEFAULT_RULESET_NAME,
@@ -236,18 +237,14 @@ class CorpusOptions:
 
     @contextmanager
     def reading_ahead(self) -> Generator[None]:
-        """Start the processes that will read at once, where no cache may make them needless.
+        """Start the processes that will read, before anything else is loaded.
 
         Raises:
             Failed: the number of processes is none.
         """
         from analysis.processes.ahead import reading_ahead
 
-        jobs = self.job_count()
-        if is_off(self.cache):
-            with reading_ahead(self.roots, jobs):
-                yield
-        else:
+        with reading_ahead(self.roots, self.job_count()):
             yield
 
     def replay(self, plan: ReplayPlan, observation: Observation | None = None) -> CorpusReplay:
@@ -316,7 +313,9 @@ def corpus_command(verb: Callable[..., Result], *, without: Collection[str] = ()
     def command(**given: object) -> Result:
         named = cast("Mapping[str, Any]", {name: given.pop(name) for name in shared if name in given})
         options = CorpusOptions(**named)
-        with nullcontext() if "jobs" in without else options.reading_ahead():
+        # A cache may make them needless.
+        ahead = "jobs" not in without and ("cache" in without or is_off(options.cache))
+        with options.reading_ahead() if ahead else nullcontext():
             return verb(options, **given)
 
     signature = inspect.Signature(parameters, return_annotation=own_hints.get("return"))

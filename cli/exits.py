@@ -107,6 +107,8 @@ def _guarded(action: Callable[[], object]) -> int:
     except Failed as failure:
         _say("error", str(failure))
         return failure.code
+    except _Ended:
+        raise  # here, before anything is loaded to tell other faults apart
     except KeyboardInterrupt:
         _handle(signal.SIGINT, signal.SIG_IGN)
         _say("error", "interrupted")

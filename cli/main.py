@@ -11,6 +11,7 @@ import sys
 from contextlib import suppress
 from io import TextIOWrapper
 
+from cli.early import started_early
 from cli.exits import report_bug, run_guarded
 
 __all__ = ["main", "run"]
@@ -25,9 +26,10 @@ def _act() -> object:
         from cli.guard_process import serve
 
         return serve()
-    from cli.app import invoke
+    with started_early(arguments, os.environ):
+        from cli.app import invoke
 
-    return invoke(arguments)
+        return invoke(arguments)
 
 
 def _ready_streams() -> None:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from analysis.processes.worker import workers_ahead
+from analysis.processes.worker import are_ahead, workers_ahead
 
-__all__ = ["WORTH_PROCESSES", "available_processors", "reading_ahead"]
+__all__ = ["WORTH_PROCESSES", "available_processors", "reading_ahead", "started_for_reading"]
 
 WORTH_PROCESSES: Final = 8 * 1024 * 1024
 """Bytes on disk from which on several processes are quicker than one."""
@@ -39,9 +39,16 @@ def reading_ahead(paths: Iterable[Path], jobs: int | None) -> Generator[None]:
         paths: what will be read.
         jobs: processes asked for; None for as many as are worth it.
     """
-    if jobs == 1 or not _is_worth_it(paths, 0 if jobs is not None else WORTH_PROCESSES):
+    if jobs == 1 or are_ahead(_WORK) or not _is_worth_it(paths, 0 if jobs is not None else WORTH_PROCESSES):
         yield
-        return
+    else:
+        with started_for_reading(jobs):
+            yield
+
+
+@contextmanager
+def started_for_reading(jobs: int | None) -> Generator[None]:
+    """Start as many processes as asked for and useful, None being as many as there are processors; end those unused."""
     processors = available_processors()
     with workers_ahead(_WORK, processors if jobs is None else min(jobs, processors)):
         yield

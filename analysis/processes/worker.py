@@ -20,7 +20,7 @@ from typing import TypeAlias, cast
 
 from analysis.processes.serving import ENDING_SIGNALS, mask, read_frame, write_frame
 
-__all__ = ["Told", "Worker", "WorkerFault", "end_all", "how_it_ended", "workers_ahead"]
+__all__ = ["Told", "Worker", "WorkerFault", "are_ahead", "end_all", "how_it_ended", "workers_ahead"]
 
 _SERVE = (
     "import sys; module, parent, *sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
@@ -127,6 +127,11 @@ def how_it_ended(code: int | None) -> str:
         except ValueError:
             return f"killed by signal {-code}"
     return f"exit code {code}"
+
+
+def are_ahead(module: str) -> bool:
+    """Tell whether some were started ahead for such work."""
+    return any(worker.module == module for worker in _ahead)
 
 
 @contextmanager
