@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from analysis.corpus import CorpusReplay, SessionRow, replay_corpus
-    from analysis.replay import POLICIES, STAGES, ReplayPlan, SessionReplay, replay_session
+    from analysis.plan import POLICIES, ReplayPlan
+    from analysis.replay import replay_session
+    from analysis.replayed import STAGES, SessionReplay
 
 __all__ = [
     "POLICIES",
@@ -27,10 +29,10 @@ _HOMES = {
     "CorpusReplay": "analysis.corpus",
     "SessionRow": "analysis.corpus",
     "replay_corpus": "analysis.corpus",
-    "POLICIES": "analysis.replay",
-    "STAGES": "analysis.replay",
-    "ReplayPlan": "analysis.replay",
-    "SessionReplay": "analysis.replay",
+    "POLICIES": "analysis.plan",
+    "STAGES": "analysis.replayed",
+    "ReplayPlan": "analysis.plan",
+    "SessionReplay": "analysis.replayed",
     "replay_session": "analysis.replay",
 }
 

@@ -10,11 +10,12 @@ from analysis.cache import Answers, Cache, EntryDamaged, RecordingReader, Stored
 from analysis.cache.answers import UNDECODABLE, AboutSession, about, report_of, session_of
 from analysis.cache.keys import Content, key_of
 from analysis.cache.store import FACTS
+from analysis.read_session import reader_of, replayed
 from analysis.reading import Item, Reading, ReadSession, SessionWork
 from analysis.replay import ReplayPlan, SessionReplay
 from analysis.sessions.decode import IO_FAULT, Limits
-from analysis.sessions.facts import SessionFacts
 from analysis.sessions.report import ReadReport
+from analysis.sessions.session_facts import SessionFacts
 
 __all__ = ["CachedReading", "facts_keys"]
 
@@ -65,10 +66,10 @@ class CachedReading(msgspec.Struct, frozen=True):
         return key is not None and self.answers is not None and self.cache.store.has(self.answers.kind, key)
 
     def _from_log(self, item: Item, content: Content, keys: _Keys, on_bytes: Callable[[int], None]) -> ReadSession:
-        reader = self.reading.reader(item, on_bytes)
+        reader = reader_of(self.reading, item, on_bytes)
         if not (self.reading.needs_texts and self.cache.store.has(FACTS, keys.facts)):
             reader = RecordingReader(reader)
-        replay = self.reading.replayed(reader)
+        replay = replayed(self.reading, reader)
         report, session = reader.report, reader.session
         stored = 0
         if _hangs_on_the_log(report) and self.cache.is_unchanged(item.file, content):
@@ -109,7 +110,7 @@ class CachedReading(msgspec.Struct, frozen=True):
             return None
         try:
             reader = StoredReader(item.file, data)
-            replay = self.reading.replayed(reader)
+            replay = replayed(self.reading, reader)
         except EntryDamaged:
             return None
         stored = self._keep_answer(keys, reader.report, reader.session, replay)

@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import msgspec
 
 from analysis.labels import LABELS, Label, LabelRules
+from analysis.plan import ReplayPlan
 from analysis.processes.ahead import WORTH_PROCESSES, available_processors
 from analysis.processes.pool import Lost, is_sendable, run_files
+from analysis.processes.serving import TOO_LARGE
 from analysis.progress import NO_PROGRESS, Progress
 from analysis.reading import Item, Reading, ReadSession, SessionReplayer, SessionWork
-from analysis.replay import STAGES, FailureKey, ReplayPlan, RunObserver, SessionReplay, StageName
+from analysis.replayed import STAGES, FailureKey, RunObserver, SessionReplay, StageName
 from analysis.sessions.decode import Limits
 from analysis.sessions.find import Problem, SessionFile, find_sessions
-from analysis.sessions.header import Header
-from analysis.sessions.outcomes import OUTCOME_KINDS, OutcomeKind
+from analysis.sessions.header import Header, read_header
+from analysis.sessions.outcome_kinds import OUTCOME_KINDS, OutcomeKind
 from analysis.sessions.report import READ_STATES, ReadDefect, ReadReport
-from analysis.sessions.session import read_header
 
 if TYPE_CHECKING:
     from analysis.cache import Cache
@@ -465,7 +466,7 @@ def _read_here(item: Item, reading: Reading | CachedReading, progress: Progress)
     try:
         return reading(item, progress.advance)
     except MemoryError:
-        return Lost("it took more memory than there is")
+        return Lost(TOO_LARGE)
 
 
 def _take(

@@ -31,7 +31,7 @@ from breaker.detectors import (
 )
 from breaker.ecmascript import is_number, parse_json
 from breaker.failure import Failure
-from breaker.measures import kind_of
+from breaker.kinds import kind_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

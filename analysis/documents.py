@@ -8,16 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from analysis.corpus import CorpusReplay, SessionRow, Totals
-from analysis.replay import STAGES, FirstTrip, MeasureCount, ReplayEvent, ReplayPlan, StageName
+from analysis.plan import ReplayPlan
+from analysis.replayed import STAGES, FirstTrip, MeasureCount, ReplayEvent, StageName
 from analysis.sessions.report import ReadReport
 from breaker.ecmascript import canonical_json
-from breaker.failure import Failure
-from breaker.measures import KINDS
+from breaker.kinds import KINDS
 from breaker.settings import Settings
 from breaker.version import __version__
 
 if TYPE_CHECKING:
     from analysis.detect import DetectorEvent
+    from breaker.failure import Failure
 
 __all__ = [
     "JsonObject",

@@ -25,14 +25,17 @@ from analysis.replay import (
     session_run,
 )
 from analysis.sessions.decode import Limits
-from analysis.sessions.facts import CallFact, Fact, SessionFacts, SettleFact, TurnFact
+from analysis.sessions.facts import CallFact, Fact, SettleFact, TurnFact
 from analysis.sessions.find import SessionFile, find_sessions
+from analysis.sessions.header import read_header
 from analysis.sessions.report import ReadReport
-from analysis.sessions.session import SessionReader, read_header
+from analysis.sessions.session import SessionReader
+from analysis.sessions.session_facts import SessionFacts
 from analysis.text import counted
-from breaker.engine import Breaker, Decision, measure_rank
+from breaker.engine import Breaker, Decision
 from breaker.failure import describe
-from breaker.measures import MeasuredCall, kind_of
+from breaker.kinds import kind_of, measure_rank
+from breaker.measures import MeasuredCall
 from breaker.rulesets import RULESETS, Ruleset
 from breaker.settings import Settings, SettingsError
 from breaker.shellhttp import ShellHttpPolicy

@@ -10,7 +10,7 @@ from typing import Literal, cast
 
 from analysis.replay import Policy, StageName
 from breaker.ecmascript import string_text
-from breaker.measures import KINDS
+from breaker.kinds import KINDS
 from breaker.rulesets import DEFAULT_RULESET, RULESETS, Ruleset
 from breaker.settings import Settings, nearest_key, unknown_keys
 from breaker.urls import normalise_url

@@ -1,28 +1,30 @@
-"""How one session file is read and replayed, in this process or another."""
+"""How one session file is read and replayed, in this process or another: what is asked, and what comes back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 import msgspec
 
-from analysis.replay import FactsReader, ReplayPlan, RunObserver, SessionReplay, replay_session
+from analysis.plan import ReplayPlan
+from analysis.replayed import RunObserver, SessionReplay
 from analysis.sessions.decode import Limits
-from analysis.sessions.facts import SessionFacts
 from analysis.sessions.find import SessionFile
 from analysis.sessions.header import Header
 from analysis.sessions.report import ReadReport
-from analysis.sessions.session import SessionReader
 from breaker.rulesets import Ruleset
 
 if TYPE_CHECKING:
     from analysis.cache import Answers, Source
     from analysis.cache.keys import Content, FileStamp
+    from analysis.replay import FactsReader
+    from analysis.sessions.session import SessionReader
+    from analysis.sessions.session_facts import SessionFacts
 
 __all__ = ["Item", "ReadSession", "Reading", "SessionReplayer", "SessionWork"]
 
-SessionReplayer: TypeAlias = Callable[[SessionReader], SessionReplay | None]
+SessionReplayer: TypeAlias = "Callable[[SessionReader], SessionReplay | None]"
 """Reads one session to its end and replays it; None where nothing in it could be used."""
 
 
@@ -83,34 +85,14 @@ class Reading(msgspec.Struct, frozen=True):
     needs_texts: bool = True
     """The texts of results are looked at."""
 
+    loads: ClassVar[str] = "analysis.read_session"
+    """What does the reading: loaded where something is read, not where it is only asked for."""
+
     def __call__(self, item: Item, on_bytes: Callable[[int], None]) -> ReadSession:
         """Read one file to its end."""
-        reader = self.reader(item, on_bytes)
-        replay = self.replayer(reader) if self.replayer is not None else self.replayed(reader)
-        return ReadSession(reader.report, reader.session, replay)
+        from analysis.read_session import read_session
 
-    def reader(self, item: Item, on_bytes: Callable[[int], None]) -> SessionReader:
-        """Return what reads a file."""
-        reader = SessionReader(
-            item.file,
-            self.plan.ruleset,
-            source=self.plan.result_source,
-            digests=item.digests,
-            short_line=self.short_line,
-            limits=self.limits,
-            on_bytes=on_bytes,
-            closely=self.closely,
-            keep_texts=self.needs_texts or self.replayer is not None,
-        )
-        if self.work is not None:
-            reader.other_rulesets = self.work.other_rulesets
-        return reader
-
-    def replayed(self, reader: FactsReader) -> SessionReplay | None:
-        """Read a session's facts to their end; None where nothing could be used."""
-        if self.work is not None:
-            return self.work(reader)
-        return replay_session(reader, self.plan, self.make_observer)
+        return read_session(self, item, on_bytes)
 
     def is_answered(self, item: Item) -> bool:
         """Tell that nothing is known of a file before it is read."""

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
         FailureAdvisory,
         Hit,
         Settlement,
-        measure_rank,
     )
     from breaker.failure import Classification, Failure, classify, describe
-    from breaker.measures import Call, MeasuredCall, Measurer, is_shell_tool, is_url_tool, kind_of
+    from breaker.kinds import kind_of, measure_rank
+    from breaker.measures import Call, MeasuredCall, Measurer, is_shell_tool, is_url_tool
     from breaker.messages import Messages, Notice
     from breaker.rulesets import (
         DEFAULT_RULESET,
@@ -94,10 +94,10 @@ _HOMES = {
         "FailureAdvisory",
         "Hit",
         "Settlement",
-        "measure_rank",
     ),
     "breaker.failure": ("Classification", "Failure", "classify", "describe"),
-    "breaker.measures": ("Call", "MeasuredCall", "Measurer", "is_shell_tool", "is_url_tool", "kind_of"),
+    "breaker.measures": ("Call", "MeasuredCall", "Measurer", "is_shell_tool", "is_url_tool"),
+    "breaker.kinds": ("kind_of", "measure_rank"),
     "breaker.messages": ("Messages", "Notice"),
     "breaker.rulesets": (
         "DEFAULT_RULESET",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from breaker.ecmascript import units_prefix
 from breaker.failure import Classification, Failure, classify
-from breaker.measures import Call, MeasuredCall, Measurer, is_shell_tool, measure_rank, shell_command
+from breaker.measures import Call, MeasuredCall, Measurer, is_shell_tool, shell_command
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
 from breaker.settings import Settings
 from breaker.shellhttp import LOOPBACK
@@ -37,7 +37,6 @@ __all__ = [
     "Settlement",
     "Stage",
     "Track",
-    "measure_rank",
 ]
 
 Track = Literal["occurrence", "failure"]

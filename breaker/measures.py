@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from breaker.ecmascript import LINE_TERMINATORS, canonical_json
+from breaker.kinds import kind_of, measure_rank
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
 from breaker.settings import Settings
 from breaker.shell import first_verb, output_sink, stripped_command, tokenize
 from breaker.urls import Address, extract_urls, normalise_url
 
 __all__ = [
-    "KINDS",
     "SHELL_TOOLS",
     "Call",
     "Enabled",
@@ -22,21 +22,12 @@ __all__ = [
     "Measurer",
     "is_shell_tool",
     "is_url_tool",
-    "kind_of",
-    "measure_rank",
     "name_matcher",
-    "nearest_kind",
     "shell_command",
-    "unknown_kinds",
 ]
-
-KINDS = ("exact", "cmd", "net", "host", "site", "sink", "family", "verb")
-"""Every measure kind, in the order outputs list them."""
 
 SHELL_TOOLS = frozenset({"bash", "pwsh", "shell"})
 """The tools whose argument `command` is read as a shell command; names are case-sensitive."""
-
-_RANKS = {kind: rank for rank, kind in enumerate(("host", "net", "site", "sink", "cmd", "exact"))}
 
 _URL_TOOL = re.compile("fetch|search|browse|web_", re.IGNORECASE | re.ASCII)
 _FETCH_VERBS = frozenset({"curl", "wget", "http", "httpie"})
@@ -112,29 +103,6 @@ class MeasuredCall:
 
 def _first_given(*values: object) -> object:
     return next((value for value in values if value is not None), None)
-
-
-def kind_of(measure: str) -> str:
-    """Return the kind of a measure: what stands before its first colon."""
-    return measure.partition(":")[0]
-
-
-def measure_rank(measure: str) -> int:
-    """Return a measure's rank in tie-breaks: host, net, site, sink, cmd, exact, then every other kind; lower wins."""
-    return _RANKS.get(kind_of(measure), len(_RANKS))
-
-
-def unknown_kinds(settings: Settings) -> list[str]:
-    """Return the entries of `limits` that name no kind of measure, and so cap nothing."""
-    return [entry for entry in settings.limits if kind_of(entry) not in KINDS]
-
-
-def nearest_kind(entry: str) -> str | None:
-    """Return the kind of measure nearest to a mistyped one, or None where none is near."""
-    from difflib import get_close_matches
-
-    matches = get_close_matches(kind_of(entry).lower(), KINDS, n=1)
-    return matches[0] if matches else None
 
 
 def is_shell_tool(name: str) -> bool:

@@ -167,7 +167,7 @@ class CorpusOptions:
         Raises:
             Failed: settings or ruleset are wrong.
         """
-        from analysis.replay import ReplayPlan
+        from analysis.plan import ReplayPlan
         from breaker.shellhttp import this_machine
 
         settings, rules = load_settings(self.config, self.sets, self.ruleset)
@@ -289,12 +289,15 @@ class CorpusOptions:
         return corpus
 
 
-def corpus_command(verb: Callable[..., Result], *, without: Collection[str] = ()) -> Callable[..., Result]:
+def corpus_command(
+    verb: Callable[..., Result], *, without: Collection[str] = (), ahead: bool = True
+) -> Callable[..., Result]:
     """Give a verb the parameters of `CorpusOptions` on its command line; it gets them as its first argument.
 
     Args:
         verb: what the command does.
         without: the parameters that would do nothing for it; they keep their defaults.
+        ahead: it is sure to read sessions, so that the processes which will can be started at once.
     """
     shared = {field.name: field.default for field in fields(CorpusOptions) if field.name not in without}
     hints = get_type_hints(CorpusOptions, include_extras=True)
@@ -314,8 +317,7 @@ def corpus_command(verb: Callable[..., Result], *, without: Collection[str] = ()
         named = cast("Mapping[str, Any]", {name: given.pop(name) for name in shared if name in given})
         options = CorpusOptions(**named)
         # A cache may make them needless.
-        ahead = "jobs" not in without and ("cache" in without or is_off(options.cache))
-        with options.reading_ahead() if ahead else nullcontext():
+        with options.reading_ahead() if ahead and "jobs" not in without and is_off(options.cache) else nullcontext():
             return verb(options, **given)
 
     signature = inspect.Signature(parameters, return_annotation=own_hints.get("return"))

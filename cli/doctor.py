@@ -24,7 +24,9 @@ class DoctorFormat(StrEnum):
     json = "json"
 
 
-@partial(corpus_command, without=("policy", "shell_http", "machine", "config", "sets", "label", "labels", "cache"))
+@partial(
+    corpus_command, without=("policy", "shell_http", "machine", "config", "sets", "label", "labels", "jobs", "cache")
+)
 def doctor(
     options: CorpusOptions,
     output: Annotated[DoctorFormat, typer.Option("--format", help="Text, or one JSON document.")] = DoctorFormat.text,

@@ -13,8 +13,8 @@ from cli.cache_names import CACHE_VARIABLE, is_off
 
 __all__ = ["VERBS_THAT_READ", "processes_asked_for", "started_early"]
 
-VERBS_THAT_READ = frozenset({"replay", "sweep", "export", "histogram", "report", "compare", "lint"})
-"""Those that read sessions in several processes, and with a cache where they are not told otherwise."""
+VERBS_THAT_READ = frozenset({"replay", "sweep", "export", "histogram", "report", "compare"})
+"""Those that are sure to read sessions, in several processes and with a cache where they are not told otherwise."""
 _LARGEST_DIGITS = 3
 _HELP = {"-h", "--help"}
 

@@ -96,7 +96,7 @@ def histogram(
 
 
 def _kinds(given: list[str] | None) -> Sequence[str]:
-    from breaker.measures import KINDS
+    from breaker.kinds import KINDS
 
     for kind in given or []:
         if kind not in KINDS:

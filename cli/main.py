@@ -11,7 +11,6 @@ import sys
 from contextlib import suppress
 from io import TextIOWrapper
 
-from cli.early import started_early
 from cli.exits import report_bug, run_guarded
 
 __all__ = ["main", "run"]
@@ -26,6 +25,8 @@ def _act() -> object:
         from cli.guard_process import serve
 
         return serve()
+    from cli.early import started_early
+
     with started_early(arguments, os.environ):
         from cli.app import invoke
 

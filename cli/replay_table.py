@@ -10,8 +10,8 @@ from rich.text import Text
 
 from analysis.corpus import CorpusReplay, SessionRow, severity
 from analysis.detect import BREAKER_NAME, happened, sum_detectors
-from analysis.replay import STAGES, StageName
-from breaker.measures import KINDS
+from analysis.replayed import STAGES, StageName
+from breaker.kinds import KINDS
 from cli.console import output_console
 from cli.detectors import rebuilt_told
 from cli.tables import left_out_line, print_rows

@@ -57,7 +57,7 @@ DEFAULT_RULESET_NAME = "0.8"
 def load_settings(config: Path | None, sets: list[str] | None, ruleset_name: str) -> tuple[Settings, Ruleset]:
     """Load, merge and validate; a key nobody knows is a warning that names the nearest one."""
     from analysis.configs import ConfigError, apply_sets, load_config
-    from breaker.measures import nearest_kind, unknown_kinds
+    from breaker.kinds import nearest_kind, unknown_kinds
     from breaker.rulesets import UnknownRulesetError, ruleset_named
     from breaker.settings import Settings, SettingsError, nearest_key, unknown_keys
 

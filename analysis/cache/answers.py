@@ -19,10 +19,10 @@ from analysis.replay import (
     SessionReplay,
     StageName,
 )
-from analysis.sessions.facts import SessionFacts
 from analysis.sessions.header import Header
-from analysis.sessions.outcomes import OutcomeKind
+from analysis.sessions.outcome_kinds import OutcomeKind
 from analysis.sessions.report import ReadDefect, ReadReport, ReadState
+from analysis.sessions.session_facts import SessionFacts
 from breaker.failure import Failure
 
 __all__ = [

@@ -23,7 +23,8 @@ from analysis.sessions.facts import (
     arguments_of,
 )
 from analysis.sessions.find import SessionFile
-from analysis.sessions.outcomes import Outcome, OutcomeKind
+from analysis.sessions.outcome_kinds import OutcomeKind
+from analysis.sessions.outcomes import Outcome
 from analysis.sessions.report import ReadReport
 from breaker.failure import Failure
 from breaker.measures import Call

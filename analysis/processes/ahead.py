@@ -19,7 +19,8 @@ __all__ = ["WORTH_PROCESSES", "available_processors", "reading_ahead", "started_
 WORTH_PROCESSES: Final = 8 * 1024 * 1024
 """Bytes on disk from which on several processes are quicker than one."""
 
-_WORK: Final = "analysis.reading"
+_WORK: Final = "analysis.read_session"
+"""What the work loads."""
 _MOST_ENTRIES: Final = 2000
 """Entries of folders a glance takes in at most."""
 
@@ -39,29 +40,31 @@ def reading_ahead(paths: Iterable[Path], jobs: int | None) -> Generator[None]:
         paths: what will be read.
         jobs: processes asked for; None for as many as are worth it.
     """
-    if jobs == 1 or are_ahead(_WORK) or not _is_worth_it(paths, 0 if jobs is not None else WORTH_PROCESSES):
+    count = 0 if jobs == 1 or are_ahead(_WORK) else _number_worth_it(paths, jobs)
+    with started_for_reading(count):
         yield
-    else:
-        with started_for_reading(jobs):
-            yield
 
 
 @contextmanager
-def started_for_reading(jobs: int | None) -> Generator[None]:
-    """Start as many processes as asked for and useful, None being as many as there are processors; end those unused."""
-    processors = available_processors()
-    with workers_ahead(_WORK, processors if jobs is None else min(jobs, processors)):
+def started_for_reading(jobs: int) -> Generator[None]:
+    """Start as many processes as asked for, but no more than there are processors; end those unused."""
+    with workers_ahead(_WORK, min(jobs, available_processors())):
         yield
 
 
-def _is_worth_it(paths: Iterable[Path], least_bytes: int) -> bool:
-    """Tell whether there are logs enough, several of them, as far as a glance can tell."""
-    size = 0
-    for number, one in enumerate(_glance(paths), 1):
+def _number_worth_it(paths: Iterable[Path], jobs: int | None) -> int:
+    """Return for how many processes there are logs, as far as a glance can tell; 0 where they are not worth it."""
+    least_bytes = WORTH_PROCESSES if jobs is None else 0
+    most = min(jobs or available_processors(), available_processors())
+    if jobs is None and most == 1:
+        return 0
+    size = number = 0
+    for one in _glance(paths):
         size += one
-        if number > 1 and size >= least_bytes:
-            return True
-    return False
+        number += 1
+        if number >= max(most, 2) and size >= least_bytes:
+            break
+    return min(number, most) if number > 1 and size >= least_bytes else 0
 
 
 def _glance(paths: Iterable[Path]) -> Generator[int]:

@@ -1,4 +1,4 @@
-"""Several processes over many files: one file at a time each, results in the order of the files.
+"""Several processes over many files: one file after another each, results in the order of the files.
 
 A worker that dies, killed or out of memory, loses the file it had. The file is tried once more, in a fresh process
 while no other works: what killed the worker from outside, or memory that several took together, costs nothing. A file
@@ -9,19 +9,30 @@ Workers end with the process that began them, however that ended.
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from heapq import heappop, heappush
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import ModuleType
 from typing import Generic, Protocol, TypeVar, cast
 
 import msgspec
 
-from analysis.processes.serving import Telling
-from analysis.processes.worker import Told, Worker, WorkerFault, end_all, how_it_ended
+from analysis.processes.serving import TOO_LARGE, Telling
+from analysis.processes.worker import (
+    Told,
+    Worker,
+    WorkerFault,
+    cannot_start,
+    end_ahead,
+    end_all,
+    held_back,
+    how_it_ended,
+)
 
 __all__ = ["FileWork", "Lost", "WorkerFault", "is_sendable", "run_files"]
 
@@ -38,6 +49,8 @@ _LARGE_SHARE = 8
 """A file of more than one part in so many, per worker, of all bytes is begun early; the rest would end before it."""
 _SOON_DONE = 4 * 1024 * 1024
 """Bytes of files up to which one can be given to a worker that still has another."""
+_SHORT = 0.5
+"""Seconds."""
 _MOST_KILLED_STARTS = 3
 """Processes killed in a row before they did anything; then none can be had here."""
 
@@ -103,7 +116,7 @@ class _Pool(Generic[Item, Result]):
         on_bytes: Callable[[int], None],
     ) -> None:
         self._items = items
-        self._module = work.__module__
+        self._module = cast("str", getattr(work, "loads", work.__module__))
         self._work = pickle.dumps(work, pickle.HIGHEST_PROTOCOL)
         self._sizes = sizes
         self._on_bytes = on_bytes
@@ -128,7 +141,9 @@ class _Pool(Generic[Item, Result]):
 
     def results(self) -> Iterator[Result | Lost]:
         for _ in range(min(self._jobs, len(self._items))):
-            self._workers.append(Worker.ready(self._module))
+            with held_back():
+                self._workers.append(Worker.ready(self._module))
+        end_ahead(self._module)
         for worker in self._workers:
             self._instruct(worker)
         while self._next < len(self._items):
@@ -150,7 +165,9 @@ class _Pool(Generic[Item, Result]):
                 index = self._choose()
                 if index is None:
                     return
-                self._give(self._replace(worker) if index == self._alone and worker.used else worker, index)
+                # One that died while it waited costs nothing, and what is tried alone gets a process of its own.
+                stale = (worker.silent and worker.began) or (worker.used and index == self._alone)
+                self._give(self._replace(worker) if stale else worker, index)
         for worker in self._workers:
             index = self._choose_ahead(worker) if len(worker.items) == 1 else None
             if index is not None:
@@ -204,7 +221,7 @@ class _Pool(Generic[Item, Result]):
     # -- what is told --------------------------------------------------------------------------------------------
 
     def _hear(self) -> None:
-        worker, frame = self._told.get()
+        worker, frame = _next_of(self._told)
         if worker not in self._workers:
             return
         if frame is None:
@@ -212,7 +229,12 @@ class _Pool(Generic[Item, Result]):
             if worker.items:
                 self._mourn(worker)
             return
-        what, content = cast("tuple[Telling, object]", pickle.loads(frame))  # noqa: S301
+        try:
+            if isinstance(frame, MemoryError):
+                raise frame
+            what, content = cast("tuple[Telling, object]", pickle.loads(frame))  # noqa: S301
+        except MemoryError:
+            what, content = "lost", TOO_LARGE
         if what == "began":
             worker.began = True
             self._killed_starts = 0
@@ -220,7 +242,8 @@ class _Pool(Generic[Item, Result]):
             self._on_bytes(cast("int", content))
         elif what == "done":
             untold, result = cast("tuple[int, Result]", content)
-            self._on_bytes(untold)
+            if untold:
+                self._on_bytes(untold)
             self._answer(worker, result)
         elif what == "lost":
             self._lose(worker, str(content))
@@ -242,8 +265,7 @@ class _Pool(Generic[Item, Result]):
             return
         self._killed_starts += 1
         if code is None or code >= 0 or self._killed_starts >= _MOST_KILLED_STARTS:
-            message = f"a process to read with cannot be started ({how})"
-            raise WorkerFault(message)
+            raise cannot_start(how)
         self._replace(worker)
 
     def _lose(self, worker: Worker, why: str) -> None:
@@ -251,9 +273,9 @@ class _Pool(Generic[Item, Result]):
 
         A worker that ran out of memory is let go as well: what it still holds nobody else gets.
         """
-        if worker.items[0] == self._alone:
+        if worker.items and worker.items[0] == self._alone:
             self._answer(worker, Lost(why))
-        else:
+        elif worker.items:
             self._again.append(worker.items.popleft())
         self._replace(worker)
 
@@ -267,11 +289,21 @@ class _Pool(Generic[Item, Result]):
             else:
                 self._waiting.add(index)
                 heappush(self._near, self._rank(index))
-        fresh = Worker.ready(self._module)
-        self._workers[self._workers.index(worker)] = fresh
+        with held_back():
+            fresh = Worker.ready(self._module)
+            self._workers[self._workers.index(worker)] = fresh
         self._instruct(fresh)
         return fresh
 
     def _instruct(self, worker: Worker) -> None:
         worker.listen(self._told)
         worker.send(self._work)
+
+
+def _next_of(told: SimpleQueue[Told]) -> Told:
+    """Wait for the next. An interrupt ends the waiting: on Windows only between two short ones."""
+    if os.name != "nt":
+        return told.get()
+    while True:
+        with suppress(Empty):
+            return told.get(timeout=_SHORT)

@@ -17,7 +17,7 @@ from io import RawIOBase
 from time import monotonic
 from typing import Final, Literal, TypeAlias, cast
 
-__all__ = ["ENDING_SIGNALS", "Telling", "mask", "read_frame", "serve", "write_frame"]
+__all__ = ["ENDING_SIGNALS", "TOO_LARGE", "Telling", "mask", "read_frame", "serve", "write_frame"]
 
 Telling: TypeAlias = Literal["began", "bytes", "done", "lost", "fault"]
 """What a worker tells of: that it has its work, how many bytes it read since, how an item ended, or its own fault.
@@ -35,7 +35,7 @@ _SILENCE: Final = 0.1
 """Seconds for which a worker says nothing of the bytes it reads: who is told is interrupted in other work."""
 _LOOK_EVERY: Final = 0.5
 """Seconds after which a worker looks whether its parent is still there."""
-_TOO_LARGE: Final = "it took more memory than there is"
+TOO_LARGE: Final = "it took more memory than there is"
 
 
 class _ParentGone(BaseException):
@@ -155,9 +155,10 @@ def _work_on(work: _Work, asked: RawIOBase, answers: RawIOBase) -> None:
         try:
             result = work(_next(asked), on_bytes)
             _tell(answers, "done", (untold, result))
+            del result  # before the next one comes to be
             untold = 0
         except MemoryError:
-            _tell(answers, "lost", _TOO_LARGE)
+            _tell(answers, "lost", TOO_LARGE)
         except Exception:  # noqa: BLE001
             _tell(answers, "fault", _trace())
 

@@ -20,7 +20,18 @@ from typing import TypeAlias, cast
 
 from analysis.processes.serving import ENDING_SIGNALS, mask, read_frame, write_frame
 
-__all__ = ["Told", "Worker", "WorkerFault", "are_ahead", "end_all", "how_it_ended", "workers_ahead"]
+__all__ = [
+    "Told",
+    "Worker",
+    "WorkerFault",
+    "are_ahead",
+    "cannot_start",
+    "end_ahead",
+    "end_all",
+    "held_back",
+    "how_it_ended",
+    "workers_ahead",
+]
 
 _SERVE = (
     "import sys; module, parent, *sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
@@ -58,13 +69,12 @@ class Worker:
         """It says no more."""
         self.module = module
         self._listener: Thread | None = None
-        command = [sys.executable, f"-Xutf8={sys.flags.utf8_mode}", "-c", _SERVE, module, str(os.getpid()), *sys.path]
-        with _held_back():
+        command = [sys.executable, *_flags(), "-c", _SERVE, module, str(os.getpid()), *sys.path]
+        with held_back():
             try:
                 self._process = Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0)  # noqa: S603
             except OSError as error:
-                message = f"a process to read with cannot be started ({error.strerror or error})"
-                raise WorkerFault(message) from None
+                raise cannot_start(error.strerror or str(error)) from None
 
     @classmethod
     def ready(cls, module: str) -> Worker:
@@ -77,8 +87,13 @@ class Worker:
 
     def listen(self, told: SimpleQueue[Told]) -> None:
         """Put all it tells there from now on."""
-        self._listener = Thread(target=self._listen, args=(told,), daemon=True)
-        self._listener.start()
+        listener = Thread(target=self._listen, args=(told,), daemon=True)
+        try:
+            with held_back():  # the thread begins so: what ends this process is for the main thread
+                listener.start()
+        except RuntimeError as error:
+            raise cannot_start(str(error)) from None
+        self._listener = listener
 
     def send(self, payload: bytes) -> bool:
         """Give it its work, or the next item, and tell whether it could be given: not where it is no more."""
@@ -110,13 +125,38 @@ class Worker:
 
     def _listen(self, told: SimpleQueue[Told]) -> None:
         pipe = cast("RawIOBase", self._process.stdout)
-        while (frame := read_frame(pipe)) is not None:
-            told.put((self, frame))
-        told.put((self, None))
+        try:
+            while (frame := read_frame(pipe)) is not None:
+                told.put((self, frame))
+        except MemoryError as fault:
+            told.put((self, fault))
+        else:
+            told.put((self, None))
 
 
-Told: TypeAlias = tuple[Worker, bytearray | None]
-"""What a worker told, None for that it says no more."""
+Told: TypeAlias = tuple[Worker, bytearray | MemoryError | None]
+"""What a worker told, or that there is no memory to hear it; None for that it says no more."""
+
+
+def cannot_start(why: str) -> WorkerFault:
+    """Return the fault of there being no worker."""
+    return WorkerFault(f"a process to read with cannot be started ({why})")
+
+
+def _flags() -> list[str]:
+    """Return what this interpreter was told that decides how Python runs, not what it shows."""
+    flags = sys.flags
+    given = [f"-Xutf8={flags.utf8_mode}", *(f"-W{text}" for text in sys.warnoptions)]
+    wanted = {
+        "-I": flags.isolated,
+        "-E": flags.ignore_environment,
+        "-s": flags.no_user_site,
+        "-S": flags.no_site,
+        "-P": flags.safe_path,
+        "-B": flags.dont_write_bytecode,
+        "-O": flags.optimize,
+    }
+    return given + [flag for flag, times in wanted.items() for _ in range(times)]
 
 
 def how_it_ended(code: int | None) -> str:
@@ -144,14 +184,23 @@ def workers_ahead(module: str, count: int) -> Generator[None]:
     try:
         with suppress(WorkerFault):
             for _ in range(count):
-                started.append(Worker(module))
-                _ahead.append(started[-1])
+                with held_back():
+                    started.append(Worker(module))
+                    _ahead.append(started[-1])
         yield
     finally:
-        left = [worker for worker in started if worker in _ahead]
-        end_all(left)
-        for worker in left:
-            _ahead.remove(worker)
+        _end_ahead([worker for worker in started if worker in _ahead])
+
+
+def end_ahead(module: str) -> None:
+    """End those that were started ahead for such work and are too many."""
+    _end_ahead([worker for worker in _ahead if worker.module == module])
+
+
+def _end_ahead(workers: list[Worker]) -> None:
+    end_all(workers)
+    for worker in workers:
+        _ahead.remove(worker)
 
 
 def end_all(workers: list[Worker]) -> None:
@@ -163,8 +212,8 @@ def end_all(workers: list[Worker]) -> None:
 
 
 @contextmanager
-def _held_back() -> Generator[None]:
-    """Hold back the signals that end this process until it has taken note of the one it starts.
+def held_back() -> Generator[None]:
+    """Hold back the signals that end this process: around starting another and taking note of it, so that none is left.
 
     That one begins with them held back too, until it is ready for them.
     """

@@ -19,7 +19,7 @@ from analysis.corpus import CorpusReplay, SessionRow
 from analysis.regress._faults import CheckError, Origin, shown
 from analysis.replay import STAGES, ReplayPlan
 from breaker.ecmascript import canonical_json
-from breaker.measures import kind_of
+from breaker.kinds import kind_of
 
 __all__ = [
     "BASELINE_SCHEMA",

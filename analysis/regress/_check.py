@@ -34,7 +34,7 @@ from analysis.regress._rules import Expectation, Limit, Waiver, exact_text
 from analysis.regress._selection import KnownSession, Selection, Unit, join, select
 from analysis.replay import ReplayEvent
 from analysis.sessions.report import ReadReport
-from breaker.measures import kind_of
+from breaker.kinds import kind_of
 
 __all__ = ["Checker", "LimitResult", "Outcome", "Scope", "SessionResult", "Shortage", "Verdict", "WaiverResult"]
 

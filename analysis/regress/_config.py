@@ -17,7 +17,7 @@ from analysis.regress._numbers import BOUND_ENDINGS, LEAST_ENDING, nearest_numbe
 from analysis.regress._rules import Bound, EventPattern, Expectation, Limit, Waiver, parse_bound
 from analysis.regress._toml import KeyPath, TomlFile, read_toml
 from analysis.replay import POLICIES, SHELL_HTTP_MODES, STAGES, Policy, ReplayPlan, ShellHttpMode, StageName
-from analysis.sessions.facts import ResultSource
+from analysis.sessions.session_facts import ResultSource
 from breaker.rulesets import DEFAULT_RULESET, RULESETS, Ruleset, UnknownRulesetError, ruleset_named
 from breaker.settings import Settings, SettingsError, known_keys, nearest_key, unknown_keys
 from breaker.shellhttp import this_machine

@@ -13,9 +13,9 @@ from typing import Literal, TypeAlias
 from analysis.corpus import STREAK_STEPS, CorpusReplay, SessionRow
 from analysis.labels import LABELS, Label
 from analysis.replay import STAGES, ReplayEvent, StageName
-from analysis.sessions.outcomes import OUTCOME_KINDS, OutcomeKind
+from analysis.sessions.outcome_kinds import OUTCOME_KINDS, OutcomeKind
 from analysis.sessions.report import READ_STATES
-from breaker.measures import KINDS, kind_of
+from breaker.kinds import KINDS, kind_of
 
 __all__ = [
     "BOUND_ENDINGS",

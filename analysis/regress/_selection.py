@@ -14,7 +14,7 @@ from analysis.regress._config import CheckConfig
 from analysis.regress._faults import CheckError, shown
 from analysis.replay import ReplayPlan
 from analysis.sessions.find import PathMissing, Problem, SessionFile, find_sessions
-from analysis.sessions.session import read_header
+from analysis.sessions.header import read_header
 
 __all__ = ["KnownSession", "Selection", "Unit", "join", "select"]
 

@@ -16,7 +16,7 @@ from analysis.sessions.report import ReadReport
 from analysis.shares import CONFIDENCE, Share, clustered_share, session_share
 from analysis.tables import WHATS, Histograms, What, caps_by_kind, thresholds
 from analysis.tables.privacy import Privacy, printable_unicode, private_settings
-from breaker.measures import KINDS
+from breaker.kinds import KINDS
 
 if TYPE_CHECKING:
     from analysis.tables import TablesObservation

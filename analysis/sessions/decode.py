@@ -293,8 +293,9 @@ class LineReader:
     def _read(self) -> Iterator[Lines]:
         _keep_freed_memory()
         with ExitStack() as stack:
-            stream, size, descriptor = _open(self.file, stack)
-            source = _Source(stream, size, self._report, self._on_bytes)
+            opened = _open(self.file, stack)
+            size, descriptor = opened.size, opened.descriptor
+            source = _Source(opened, self._report, self._on_bytes)
             self._source = source
             if size:
                 self.is_zstd = _holds_zstd(source, named_so=self.file.compressed)
@@ -475,8 +476,17 @@ def _keep_freed_memory() -> None:
     bytes(_FREED_KEPT)
 
 
-def _open(file: SessionFile, stack: ExitStack) -> tuple[IO[bytes], int, int | None]:
-    """Open a log for reading; give its stream, its size, and the descriptor to watch its growth by."""
+class _Opened(NamedTuple):
+    stream: IO[bytes] | io.FileIO
+    size: int
+    descriptor: int | None
+    """To watch its growth by."""
+    faults: tuple[type[Exception], ...]
+    """What reading it raises. Known before anything is: where a file is too large for memory nothing can be loaded."""
+
+
+def _open(file: SessionFile, stack: ExitStack) -> _Opened:
+    """Open a log for reading."""
     try:
         stream = stack.enter_context(io.FileIO(file.path, "r", opener=_opener))
         status = os.fstat(stream.fileno())
@@ -485,27 +495,22 @@ def _open(file: SessionFile, stack: ExitStack) -> tuple[IO[bytes], int, int | No
     if not stat.S_ISREG(status.st_mode):
         raise Unreadable(file.shown, "is not a regular file")
     if file.member is None:
-        return stream, status.st_size, stream.fileno()
-    from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
+        return _Opened(stream, status.st_size, stream.fileno(), (OSError, EOFError))
+    # Few runs meet an archive, and what reads them takes long to import.
+    import zlib
+    from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
+    faults = (OSError, EOFError, BadZipFile, zlib.error)
     try:
         archive = stack.enter_context(ZipFile(stream))
         info = archive.getinfo(file.member)
         # The other methods may unpack without bound in one step.
         if info.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:
             raise Unreadable(file.shown, f"its compression method {info.compress_type} is not read, only deflate is")
-        return stack.enter_context(archive.open(info)), info.file_size, None
+        return _Opened(stack.enter_context(archive.open(info)), info.file_size, None, faults)
     # An encrypted member is a RuntimeError, an unknown compression method its subclass NotImplementedError.
-    except (*_read_faults(), RuntimeError, KeyError, ValueError) as error:
+    except (*faults, RuntimeError, KeyError, ValueError) as error:
         raise Unreadable(file.shown, f"cannot be opened: {_reason(error)}") from error
-
-
-def _read_faults() -> tuple[type[Exception], ...]:
-    """Return what reading raises; asked for when something was, for most runs import nothing that reads archives."""
-    import zlib
-    from zipfile import BadZipFile
-
-    return OSError, EOFError, BadZipFile, zlib.error
 
 
 def _opener(path: str, flags: int) -> int:
@@ -565,17 +570,17 @@ class _Source:
 
     def __init__(
         self,
-        stream: IO[bytes] | io.FileIO,
-        size: int,
+        opened: _Opened,
         report: Callable[[Defect], None],
         on_bytes: Callable[[int], None] | None,
     ) -> None:
         self.window: bytes = b""
-        self.end: int = size
+        self.end: int = opened.size
         self.bytes_read: int = 0
         self._base: int = 0
         self._position: int = 0
-        self._stream: IO[bytes] | io.FileIO = stream
+        self._stream: IO[bytes] | io.FileIO = opened.stream
+        self._faults: tuple[type[Exception], ...] = opened.faults
         self._report: Callable[[Defect], None] = report
         self._on_bytes: Callable[[int], None] | None = on_bytes
 
@@ -605,7 +610,7 @@ class _Source:
                 self._stream.seek(at)
                 self._position = at
             part = self._stream.read(count) or b""
-        except _read_faults() as error:
+        except self._faults as error:
             self._fail(at, f"cannot be read further: {_reason(error)}")
             return b""
         if not part:

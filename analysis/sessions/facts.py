@@ -1,7 +1,8 @@
 """Session events to facts: the settings-independent record of what one agent did, in the order it happened.
 
-Facts stream: a call is given out as soon as its outcome is known, so memory holds what is in flight, not the file. What
-a fork inherits is dropped as it is read; whoever feeds the lines says where its own part begins (`MarkerScan`).
+Facts stream: a call is given out once its outcome is known and the rows it came with are read, so memory holds what is
+in flight, not the file. What a fork inherits is dropped as it is read; whoever feeds the lines says where its own part
+begins (`MarkerScan`).
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from analysis.sessions.outcomes import (
 )
 from analysis.sessions.report import ReadReport
 from analysis.sessions.rows import BadRowError, Row, decode_value
+from analysis.sessions.session_facts import ResultSource, SessionFacts
 from breaker.ecmascript import parse_json
 from breaker.measures import Call
 from breaker.messages import ASK_OPENING
@@ -69,15 +71,12 @@ __all__ = [
     "MarkerScan",
     "MessageFact",
     "OnRemark",
-    "ResultSource",
-    "SessionFacts",
     "SettleFact",
     "StepFact",
     "TurnFact",
     "arguments_of",
 ]
 
-ResultSource = Literal["rebuilt", "log"]
 
 GAP: Final = "gap"
 """Sequence numbers are missing before this row."""
@@ -240,26 +239,6 @@ class StepFact(msgspec.Struct):
 
 
 Fact: TypeAlias = CallFact | SettleFact | TurnFact | MessageFact | StepFact
-
-
-class SessionFacts(msgspec.Struct):
-    """What is known of a session besides its facts; complete when the facts have been read to their end."""
-
-    header: Header
-    turns: int = 0
-    calls: int = 0
-    not_started: int = 0
-    """Calls the model requested that the harness never recorded as started."""
-    first_time: float | None = None
-    last_time: float | None = None
-    models: list[str] = msgspec.field(default_factory=list[str])
-    recorded_under_breaker: bool = False
-    offers_fetch_file: bool = False
-    """The tool that replaces shell HTTP was offered or used."""
-    fork: bool = False
-    imported: bool = False
-    digests: list[bytes] = msgspec.field(default_factory=list[bytes])
-    """One digest per own message, call and result, where asked for: what stays the same through a migration."""
 
 
 _NO_SIGNS = CallSigns()

@@ -16,6 +16,7 @@ _LOG_NAME: Final = re.compile(r"session(?:\.v([1-9][0-9]{0,17}))?\.jsonl(\.zstd)
 _COMPRESSED_SUFFIXES: Final = (".zstd", ".zst")
 _ARCHIVE_SUFFIX: Final = ".zip"
 _ARCHIVE_MAGICS: Final = (b"PK\x03\x04", b"PK\x05\x06")
+_LINKS_SAY_SO: Final = os.name == "posix"
 _HOME_VARIABLE: Final = "DSH_HOME"
 _HOME_FOLDER: Final = ".dsh"
 _SESSIONS_FOLDER: Final = "sessions"
@@ -187,7 +188,8 @@ class _Search:
                 self._problem(path, f"cannot be looked at: {_reason(error)}")
                 continue
             # Finding out what a path leads to looks at every folder above it; without a link it is known already.
-            beneath = os.path.join(real, entry.name)  # noqa: PTH118
+            # Elsewhere there are links that do not say so.
+            beneath = os.path.join(real, entry.name) if _LINKS_SAY_SO else os.path.realpath(path)  # noqa: PTH118
             if is_folder and link:
                 linked_folders.append(path)
             elif is_folder:

@@ -7,11 +7,14 @@ from typing import cast
 
 import msgspec
 
+from analysis.sessions.decode import Limits, LineReader, Unreadable
+from analysis.sessions.find import SessionFile
 from analysis.sessions.rows import BadRowError, decode_value, finite_number, whole_number
 
-__all__ = ["NEWEST_VERSION", "Header", "HeaderError", "parse_header"]
+__all__ = ["NEWEST_VERSION", "Header", "HeaderError", "parse_header", "read_header"]
 
 NEWEST_VERSION = 4
+_DEFAULT_LIMITS = Limits()
 _FIRST_MARKED_VERSION = 2
 """From this version on an inherited part ends at a marker; before, the header gives its length."""
 
@@ -84,3 +87,13 @@ def parse_header(data: bytes) -> Header:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def read_header(file: SessionFile, limits: Limits = _DEFAULT_LIMITS) -> Header | None:
+    """Read a file's header alone; None where it has none that can be read."""
+    try:
+        for line in LineReader(file, limits=limits):
+            return parse_header(line.data)
+    except (Unreadable, HeaderError):
+        return None
+    return None

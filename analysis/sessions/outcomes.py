@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import cast
 
 import msgspec
 
 from analysis.sessions.events import ResultEvent
+from analysis.sessions.outcome_kinds import OutcomeKind
 from breaker.ecmascript import is_number
 from breaker.failure import Classification, Failure, classify, classify_text
 from breaker.measures import Call, is_shell_tool, shell_command
@@ -21,18 +22,13 @@ from breaker.rulesets import Ruleset
 
 __all__ = [
     "OPEN",
-    "OUTCOME_KINDS",
     "CallSigns",
     "Outcome",
-    "OutcomeKind",
     "is_own_denial",
     "outcome_from_log",
     "outcome_of",
     "recorded_exit_code",
 ]
-
-OutcomeKind = Literal["ok", "failed", "undecidable", "denied", "not-run", "open"]
-OUTCOME_KINDS: tuple[OutcomeKind, ...] = ("ok", "failed", "undecidable", "denied", "not-run", "open")
 
 
 class Outcome(msgspec.Struct, frozen=True):

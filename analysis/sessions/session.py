@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from analysis.sessions.decode import NOTES, TORN, Defect, Limits, Line, LineReader, Lines, Unreadable, is_blank
 from analysis.sessions.events import UsualRow, read_rows
-from analysis.sessions.facts import Fact, FactBuilder, MarkerScan, ResultSource, SessionFacts
+from analysis.sessions.facts import Fact, FactBuilder, MarkerScan
 from analysis.sessions.find import SessionFile
-from analysis.sessions.header import NEWEST_VERSION, Header, HeaderError, parse_header
+from analysis.sessions.header import NEWEST_VERSION, HeaderError, parse_header
 from analysis.sessions.report import ReadDefect, ReadReport, ReadState
 from analysis.sessions.rows import BadRowError
+from analysis.sessions.session_facts import ResultSource, SessionFacts
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
 
-__all__ = ["CHOICE", "NO_ID", "VERSION_DIFFERS", "SessionReader", "read_header"]
+__all__ = ["CHOICE", "NO_ID", "VERSION_DIFFERS", "SessionReader"]
 
 CHOICE = "choice"
 """Of several files that could be this session's log, one was chosen."""
@@ -23,16 +24,6 @@ VERSION_DIFFERS = "version-differs"
 """The header and the file name tell different format versions."""
 
 _DEFAULT_LIMITS = Limits()
-
-
-def read_header(file: SessionFile, limits: Limits = _DEFAULT_LIMITS) -> Header | None:
-    """Read a file's header alone; None where it has none that can be read."""
-    try:
-        for line in LineReader(file, limits=limits):
-            return parse_header(line.data)
-    except (Unreadable, HeaderError):
-        return None
-    return None
 
 
 def _stands_before(defect: Defect, line: int) -> bool:

@@ -14,7 +14,7 @@ from typing import cast
 from analysis.configs import CONFIG_SUFFIXES, laid_over, load_config
 from analysis.replay import POLICIES, Policy
 from breaker.ecmascript import canonical_json, parse_json, string_text
-from breaker.measures import KINDS
+from breaker.kinds import KINDS
 from breaker.rulesets import DEFAULT_RULESET, RULESETS, Ruleset, UnknownRulesetError, ruleset_named
 from breaker.settings import Settings, SettingsError, known_keys
 

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from analysis.labels import LABELS, Label
 from analysis.replay import STAGES, StageName
-from breaker.measures import KINDS
+from breaker.kinds import KINDS
 
 __all__ = [
     "METRICS",

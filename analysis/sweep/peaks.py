@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from analysis.replay import decide
 from analysis.sweep.script import CALL, SETTLE, MeasuredColumn, SessionScript
 from breaker.engine import Breaker
-from breaker.measures import kind_of
+from breaker.kinds import kind_of
 
 __all__ = ["SessionPeaks", "peaks_of"]
 

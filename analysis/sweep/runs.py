@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 from analysis.replay import Policy, StageName, decide, stage_of
 from analysis.sweep.script import CALL, SETTLE, Judged, MeasuredColumn, SessionScript
 from breaker.engine import Breaker
-from breaker.measures import kind_of
+from breaker.kinds import kind_of
 
 __all__ = ["Choice", "EngineRun", "Said", "Spoken", "Thresholds", "Trip", "run_script", "whole_limit"]
 

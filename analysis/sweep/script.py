@@ -12,10 +12,12 @@ from hashlib import blake2b
 from typing import NamedTuple, TypeAlias
 
 from analysis.replay import CachedMeasurer
-from analysis.sessions.facts import CallFact, Fact, MessageFact, SessionFacts, SettleFact, TurnFact
+from analysis.sessions.facts import CallFact, Fact, MessageFact, SettleFact, TurnFact
 from analysis.sessions.outcomes import Outcome
+from analysis.sessions.session_facts import SessionFacts
 from breaker.failure import Failure
-from breaker.measures import MeasuredCall, Measurer, kind_of
+from breaker.kinds import kind_of
+from breaker.measures import MeasuredCall, Measurer
 
 __all__ = ["CALL", "SETTLE", "TURN", "Judged", "ScriptRecorder", "SessionScript", "Step"]
 

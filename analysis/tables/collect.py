@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from io import SEEK_END
@@ -18,9 +19,10 @@ import pyarrow as pa
 from analysis.corpus import CorpusReplay, SessionRow
 from analysis.files import OutputError
 from analysis.replay import STAGES, ReplayEvent, ReplayPlan
-from analysis.sessions.facts import CallFact, MessageFact, SessionFacts, SettleFact, TurnFact
-from analysis.sessions.outcomes import OutcomeKind
+from analysis.sessions.facts import CallFact, MessageFact, SettleFact, TurnFact
+from analysis.sessions.outcome_kinds import OutcomeKind
 from analysis.sessions.report import ReadReport
+from analysis.sessions.session_facts import SessionFacts
 from analysis.tables.arrow import batch_of, batch_rows, plain_schema, read_batch, serialized, with_constants
 from analysis.tables.histograms import WHATS, Bin, HistogramObserver, Histograms, What
 from analysis.tables.privacy import Privacy
@@ -28,7 +30,8 @@ from analysis.tables.schemas import TABLES, Table, table_named
 from breaker.ecmascript import canonical_json
 from breaker.engine import Decision
 from breaker.failure import Failure
-from breaker.measures import MeasuredCall, kind_of
+from breaker.kinds import kind_of
+from breaker.measures import MeasuredCall
 
 __all__ = ["DEFAULT_SHORT_LINE", "TABLE_NAMES", "SessionCollector", "TablesObservation"]
 
@@ -482,6 +485,21 @@ class _Kept(msgspec.Struct, array_like=True):
 _KEPT = msgspec.msgpack.Decoder(_Kept)
 
 
+@contextmanager
+def _named_faults() -> Generator[None]:
+    """Say where there was no room; a spool also writes what it still holds when it seeks."""
+    try:
+        yield
+    except OSError as error:
+        message = f"{gettempdir()}: cannot write: {error.strerror or error}"
+        raise OutputError(message) from None
+
+
+def _let_go(spool: SpooledTemporaryFile[bytes]) -> None:
+    with suppress(OSError):  # what could not be written has been told
+        spool.close()
+
+
 class TablesObservation:
     """Watches a corpus for its tables.
 
@@ -491,6 +509,9 @@ class TablesObservation:
         wanted: the tables to gather; `sessions` and `read_report` cost nothing.
         short_line: characters up to which a line of the model's own text is a short phrase.
     """
+
+    needs_texts: bool = False
+    """No table holds what a result said, only how long it is."""
 
     def __init__(
         self,
@@ -504,16 +525,13 @@ class TablesObservation:
         self.short_line: int | None = short_line
         self._wanted = frozenset(wanted)
         self._spool = SpooledTemporaryFile[bytes](max_size=_SPOOL_MEMORY)
-        self._closing = weakref.finalize(self, self._spool.close)
+        self._closing = weakref.finalize(self, _let_go, self._spool)
         self._kept: dict[str, _Place] = {}
         self._schemas = {name: _Rows(table_named(name)).schema for name in _GATHERED} | {"histogram": _BINS}
 
     def close(self) -> None:
         """Let go of the rows; done when nobody holds this any more, too."""
         self._closing()
-
-    needs_texts: bool = False
-    """No table holds what a result said, only how long it is."""
 
     @property
     def make_observer(self) -> Callable[[], SessionCollector]:
@@ -537,18 +555,16 @@ class TablesObservation:
         return [self._write(serialized(batch)) for batch in batches]
 
     def _write(self, data: bytes) -> _Place:
-        place = (self._spool.seek(0, SEEK_END), len(data))
-        try:
+        with _named_faults():
+            place = (self._spool.seek(0, SEEK_END), len(data))
             self._spool.write(data)
-        except OSError as error:
-            message = f"{gettempdir()}: cannot write: {error.strerror or error}"
-            raise OutputError(message) from None
         return place
 
     def _read(self, place: _Place) -> bytes:
         offset, length = place
-        self._spool.seek(offset)
-        return self._spool.read(length)
+        with _named_faults():
+            self._spool.seek(offset)
+            return self._spool.read(length)
 
     def _kept_of(self, path: str) -> _Kept:
         return _KEPT.decode(self._read(self._kept[path]))

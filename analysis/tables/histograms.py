@@ -9,9 +9,11 @@ from typing import Literal, NamedTuple
 
 from analysis.labels import LABELS, Label
 from analysis.replay import ReplayEvent, ReplayPlan
-from analysis.sessions.facts import CallFact, MessageFact, SessionFacts, SettleFact, TurnFact
+from analysis.sessions.facts import CallFact, MessageFact, SettleFact, TurnFact
+from analysis.sessions.session_facts import SessionFacts
 from breaker.engine import Decision
-from breaker.measures import KINDS, MeasuredCall, kind_of
+from breaker.kinds import KINDS, kind_of
+from breaker.measures import MeasuredCall
 from breaker.settings import Settings
 
 __all__ = [

@@ -10,7 +10,7 @@ from hashlib import blake2b, sha256
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, cast
 
-from breaker.measures import KINDS, kind_of
+from breaker.kinds import KINDS, kind_of
 from breaker.settings import Settings
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from analysis.labels import Label, LabelRule, LabelRules
 from analysis.progress import NO_PROGRESS, Progress
 from analysis.replay import Policy, ReplayPlan, ShellHttpMode
 from analysis.sessions.decode import Limits
-from analysis.sessions.facts import ResultSource
+from analysis.sessions.session_facts import ResultSource
 from analysis.tables.collect import TablesObservation
 from analysis.tables.export import MANIFEST_NAME, MANIFEST_SCHEMA, FileFormat, export_tables
 from analysis.tables.privacy import Privacy, PrivacyMode

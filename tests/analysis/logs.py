@@ -8,11 +8,12 @@ from pathlib import Path
 
 import zstandard
 
-from analysis.sessions.facts import CallFact, Fact, ResultSource, SessionFacts, TurnFact
+from analysis.sessions.facts import CallFact, Fact, TurnFact
 from analysis.sessions.find import find_sessions
 from analysis.sessions.outcomes import Outcome
 from analysis.sessions.report import ReadReport
 from analysis.sessions.session import SessionReader
+from analysis.sessions.session_facts import ResultSource, SessionFacts
 from breaker.rulesets import DEFAULT_RULESET, Ruleset
 
 Json = dict[str, object]

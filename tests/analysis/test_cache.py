@@ -29,12 +29,13 @@ from analysis.processes.pool import run_files
 from analysis.reading import Item, Reading
 from analysis.replay import FailureKey, FirstTrip, MeasureCount, ReplayEvent, ReplayPlan, SessionReplay
 from analysis.sessions.decode import Limits
-from analysis.sessions.facts import CallFact, Fact, SessionFacts, SettleFact, TurnFact, arguments_of
+from analysis.sessions.facts import CallFact, Fact, SettleFact, TurnFact, arguments_of
 from analysis.sessions.find import SessionFile, find_sessions
-from analysis.sessions.header import Header
+from analysis.sessions.header import Header, read_header
 from analysis.sessions.outcomes import Outcome
 from analysis.sessions.report import ReadDefect, ReadReport
-from analysis.sessions.session import SessionReader, read_header
+from analysis.sessions.session import SessionReader
+from analysis.sessions.session_facts import SessionFacts
 from analysis.sweep import Base, Sweep, parse_axis, plan_sweep, sweep_corpus
 from analysis.synth import write_corpus
 from breaker.failure import Failure
@@ -526,7 +527,7 @@ def test_a_second_sweep_runs_neither_reader_nor_engine(
     assert counts(swept(labelled, opened)) == plain["good=*"]
     sessions = opened.tally.log
     monkeypatch.setattr("analysis.sweep.corpus.run_script", None)
-    monkeypatch.setattr("analysis.reading.SessionReader", None)
+    monkeypatch.setattr("analysis.read_session.SessionReader", None)
     for label, expected in plain.items():
         opened = cache()
         assert counts(swept(labelled, opened, label)) == expected

@@ -12,7 +12,7 @@ from analysis.corpus import CorpusReplay, Period, replay_corpus
 from analysis.labels import LabelConflict, LabelRules, parse_label
 from analysis.replay import ReplayPlan
 from analysis.sessions.find import PathMissing
-from analysis.sessions.outcomes import OUTCOME_KINDS
+from analysis.sessions.outcome_kinds import OUTCOME_KINDS
 from analysis.synth import write_corpus
 from tests.analysis.logs import START, LogWriter
 

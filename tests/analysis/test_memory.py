@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.sessions import Limits
+from analysis.sessions.decode import Limits
 from analysis.synth import write_corpus
 from tests.analysis.logs import LogWriter
 from tests.cli.commands import COMMAND, PATIENCE

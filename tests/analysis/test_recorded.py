@@ -7,7 +7,8 @@ import pytest
 
 from analysis.corpus import replay_corpus
 from analysis.replay import ReplayPlan
-from analysis.sessions.outcomes import OUTCOME_KINDS, Outcome
+from analysis.sessions.outcome_kinds import OUTCOME_KINDS
+from analysis.sessions.outcomes import Outcome
 from tests.analysis.logs import LogWriter, Reading, read_log
 
 pytestmark = pytest.mark.shared

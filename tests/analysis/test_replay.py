@@ -21,12 +21,13 @@ from analysis.replay import (
     replay_session,
     session_run,
 )
-from analysis.sessions.facts import CallFact, Fact, FactBuilder, MessageFact, SessionFacts, SettleFact, TurnFact
+from analysis.sessions.facts import CallFact, Fact, FactBuilder, MessageFact, SettleFact, TurnFact
 from analysis.sessions.find import find_sessions
 from analysis.sessions.header import parse_header
-from analysis.sessions.outcomes import OUTCOME_KINDS
+from analysis.sessions.outcome_kinds import OUTCOME_KINDS
 from analysis.sessions.report import ReadReport
 from analysis.sessions.session import SessionReader
+from analysis.sessions.session_facts import SessionFacts
 from breaker.engine import Decision
 from breaker.failure import Failure
 from breaker.measures import MeasuredCall

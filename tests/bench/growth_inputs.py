@@ -20,7 +20,8 @@ from analysis.corpus import replay_corpus
 from analysis.replay import ReplayPlan
 from analysis.sessions.facts import arguments_of
 from breaker.engine import Breaker
-from breaker.measures import KINDS, Call
+from breaker.kinds import KINDS
+from breaker.measures import Call
 from breaker.messages import Messages
 from breaker.rulesets import RULESETS
 from breaker.settings import Settings

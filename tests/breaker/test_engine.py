@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from breaker.engine import Advisory, Breaker, Decision, FailureAdvisory, Hit, Settlement, measure_rank
+from breaker.engine import Advisory, Breaker, Decision, FailureAdvisory, Hit, Settlement
 from breaker.failure import Failure
+from breaker.kinds import measure_rank
 from breaker.measures import Call, MeasuredCall
 from breaker.rulesets import DEFAULT_RULESET, RULESETS
 from breaker.settings import Settings

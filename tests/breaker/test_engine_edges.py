@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from breaker.engine import Breaker, Decision, Hit, measure_rank
+from breaker.engine import Breaker, Decision, Hit
 from breaker.failure import Failure
+from breaker.kinds import measure_rank
 from breaker.measures import Call
 from breaker.rulesets import DEFAULT_RULESET, RULESETS
 from breaker.settings import Settings

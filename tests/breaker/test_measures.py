@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from breaker.ecmascript import canonical_json, parse_json
-from breaker.measures import KINDS, Call, MeasuredCall, Measurer, is_shell_tool, is_url_tool, kind_of, shell_command
+from breaker.kinds import KINDS, kind_of
+from breaker.measures import Call, MeasuredCall, Measurer, is_shell_tool, is_url_tool, shell_command
 from breaker.rulesets import RULESETS
 from breaker.settings import Settings
 

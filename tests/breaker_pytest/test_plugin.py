@@ -92,7 +92,7 @@ def test_a_second_run_reads_no_log(pytester: pytest.Pytester, ids: list[str], mo
         result = pytester.runpytest("--breaker", "--breaker-cache", "kept")
         result.assert_outcomes(passed=6, failed=3)
         assert result.stdout.lines[:-1] == plain[:-1]
-        monkeypatch.setattr("analysis.reading.SessionReader", None)
+        monkeypatch.setattr("analysis.read_session.SessionReader", None)
     assert len(list((pytester.path / "kept").rglob("*.replay"))) == len(ids)
     monkeypatch.setenv("BREAKER_CACHE", "kept")
     pytester.runpytest("--breaker").assert_outcomes(passed=6, failed=3)

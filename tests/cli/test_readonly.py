@@ -176,4 +176,4 @@ def test_the_source_calls_nothing_that_runs_text() -> None:
     running = ("eval", "exec", "compile", "__import__", "os.system", "os.popen", "pickle.load", "pickle.loads")
     assert {
         name: calls[name] for name in (*running, "yaml.load", "yaml.unsafe_load", "marshal.loads") if name in calls
-    } == {"pickle.loads": ["pool.py", "serving.py", "serving.py"]}, "between the processes of one run only"
+    } == {"pickle.loads": ["pool.py", "serving.py"]}, "between the processes of one run only"

@@ -57,6 +57,8 @@ NOT_TO_GUARD = {
 }
 """What takes longer to load than the engine, and what it does not need for a first answer."""
 
+PARSING = {"cli", "cli.main", "cli.exits", "cli.app", "cli.early", "cli.cache_names"}
+"""What stands between a command's start and its verb."""
 ASKED = {"kind": "call", "id": 1, "name": "bash", "arguments": {"command": "curl -s https://api.example.com/items"}}
 
 
@@ -92,14 +94,25 @@ def test_a_guard_answers_with_the_engine_and_nothing_else_loaded() -> None:
 
 def test_help_loads_the_parser_and_no_verb() -> None:
     names = loaded(COMMAND, "--help")
-    assert own(names) == {"cli", "cli.main", "cli.exits", "cli.app"}
+    assert own(names) == PARSING
     assert "typer" in names
     assert packages_of(names) & {"ada_url", "msgspec", "yaml", "zstandard", "pydantic"} == set()
 
 
 def test_a_verb_loads_no_other_verb() -> None:
     names = loaded(COMMAND, "schema", "replay")
-    assert own(names) == {"cli", "cli.main", "cli.exits", "cli.app", "cli.schema", "analysis", "analysis.schemas"}
+    assert own(names) == PARSING | {"cli.schema", "analysis", "analysis.schemas"}
+
+
+def test_who_has_others_read_loads_no_engine(tmp_path: Path) -> None:
+    for number in range(2):
+        log = LogWriter(f"session-{number}")
+        log.user()
+        log.bash("make", "out\n[exit code: 1]")
+        log.write(tmp_path)
+    names = loaded(COMMAND, "replay", str(tmp_path), "--jobs", "2", "--cache", "off", "--format", "json")
+    assert "analysis.corpus" in names
+    assert names & {"breaker.engine", "breaker.measures", "ada_url", "analysis.sessions.events"} == set()
 
 
 def test_a_guard_with_settings_reads_yaml_only_out_of_yaml(tmp_path: Path) -> None:

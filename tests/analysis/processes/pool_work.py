@@ -180,6 +180,32 @@ def named(item: int, on_bytes: Callable[[int], None]) -> int:
     return os.getpid()
 
 
+class Counted:
+    """A result that tells how many of its kind are there."""
+
+    there = 0
+
+    def __init__(self) -> None:
+        Counted.there += 1
+
+    def __del__(self) -> None:
+        Counted.there -= 1
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        """Arrive as a number."""
+        return int, (Counted.there,)
+
+
+def counted(item: int, on_bytes: Callable[[int], None]) -> Counted:
+    """Return a result that tells how many are there when it is sent."""
+    return Counted()
+
+
+def flags(item: int, on_bytes: Callable[[int], None]) -> tuple[int, ...]:
+    """Return what the interpreter was told."""
+    return sys.flags.optimize, sys.flags.dont_write_bytecode, sys.flags.utf8_mode, sys.flags.no_user_site
+
+
 class TooLargeToSend:
     """A result for which there is no memory once it is to be sent."""
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from analysis.processes.ahead import WORTH_PROCESSES, available_processors, reading_ahead
+from analysis.processes.worker import are_ahead
+from analysis.reading import Reading
 from tests.analysis.processes.pool_work import children
 
 
@@ -40,6 +42,23 @@ def test_as_many_as_asked_for_are_started_where_there_are_several_logs(tmp_path:
 
 def test_never_more_than_there_are_processors(tmp_path: Path) -> None:
     assert started(logs(tmp_path, 1, 1), jobs=999) == 2
+
+
+def test_never_more_than_there_are_logs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("analysis.processes.ahead.available_processors", lambda: 8)
+    folder = logs(tmp_path, WORTH_PROCESSES, 1, 1)
+    assert (started(folder, jobs=8), started(folder, jobs=2), started(folder, jobs=None)) == (3, 2, 3)
+
+
+def test_of_itself_none_where_there_is_one_processor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("analysis.processes.ahead.available_processors", lambda: 1)
+    folder = logs(tmp_path, WORTH_PROCESSES, 1)
+    assert (started(folder, jobs=2), started(folder, jobs=None)) == (1, 0)
+
+
+def test_what_is_started_is_what_a_reading_loads(tmp_path: Path) -> None:
+    with reading_ahead([logs(tmp_path, 1, 1)], 2):
+        assert are_ahead(Reading.loads)
 
 
 def test_none_for_one_process_or_one_log_or_none(tmp_path: Path) -> None:

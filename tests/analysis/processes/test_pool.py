@@ -7,11 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from io import RawIOBase
 from pathlib import Path
+from subprocess import Popen
+from threading import Thread, get_ident
 
 import pytest
 
 from analysis.processes.pool import Lost, WorkerFault, is_sendable, run_files
+from analysis.processes.serving import read_frame
 from analysis.processes.worker import workers_ahead
 from tests.analysis.processes.pool_work import (
     BROKEN,
@@ -25,6 +29,7 @@ from tests.analysis.processes.pool_work import (
     Unsendable,
     as_many_bytes,
     children,
+    counted,
     made_too_large,
     named,
     squared,
@@ -187,6 +192,83 @@ def test_what_work_prints_is_an_error_s_place_and_there_is_nothing_to_read(capfd
     results = run_files([1, 2], talking, sizes=[1, 1], jobs=1, on_bytes=lambda count: None)
     assert list(results) == [(1, "", ["-c"]), (2, "", ["-c"])]
     assert capfd.readouterr() == ("", "at 1\nat 2\n")
+
+
+def test_a_worker_holds_one_result_at_a_time() -> None:
+    results = run_files([1, 2, 3], counted, sizes=[1] * 3, jobs=1, on_bytes=lambda count: None)
+    assert list(results) == [1, 1, 1]
+
+
+def test_a_worker_runs_as_its_parent_does() -> None:
+    code = (
+        "from analysis.processes.pool import run_files\n"
+        "from tests.analysis.processes.pool_work import flags\n"
+        "print(*run_files([1], flags, sizes=[1], jobs=1, on_bytes=print))\n"
+    )
+    told = [sys.executable, "-OO", "-B", "-s", "-Xutf8", "-c", code]
+    assert subprocess.run(told, capture_output=True, text=True, check=True).stdout == "(2, 1, 1, 1)\n"
+
+
+def test_a_result_there_is_no_memory_to_hear_is_lost_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(pipe: RawIOBase) -> bytearray | None:
+        frame = read_frame(pipe)
+        if frame is not None and len(frame) > 1000:
+            raise MemoryError
+        return frame
+
+    monkeypatch.setattr("analysis.processes.worker.read_frame", no_memory)
+    results = run_files([1, 5000, 3], as_many_bytes, sizes=[1] * 3, jobs=2, on_bytes=lambda count: None)
+    assert list(results) == [b"x", Lost("it took more memory than there is"), b"xxx"]
+
+
+def test_an_interrupt_while_a_worker_is_started_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes while signals are held back, and is felt where the worker is known already."""
+
+    def interrupted(command: list[str], *, stdin: int, stdout: int, bufsize: int) -> Popen[bytes]:
+        started = Popen(command, stdin=stdin, stdout=stdout, bufsize=bufsize)
+        signal.pthread_kill(get_ident(), signal.SIGINT)
+        return started
+
+    monkeypatch.setattr("analysis.processes.worker.Popen", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run([1, 2, 3])
+    assert children() == set()
+    with pytest.raises(KeyboardInterrupt), workers_ahead("tests.analysis.processes.pool_work", 2):
+        raise AssertionError
+    assert children() == set()
+
+
+def test_where_no_thread_can_be_had_that_is_told_and_no_worker_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(self: Thread) -> None:
+        message = "can't start new thread"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr("analysis.processes.worker.Thread.start", none_left)
+    with pytest.raises(WorkerFault, match=r"cannot be started \(can't start new thread\)"):
+        run([1, 2, 3])
+    assert children() == set()
+
+
+def test_a_worker_killed_while_it_waits_to_try_something_again_costs_nothing(tmp_path: Path) -> None:
+    """The item that ended a worker waits until nobody works; the fresh worker dies meanwhile."""
+    before = children()
+    results = run_files([LONG, POISON], Noted(tmp_path), sizes=[1, 1], jobs=2, on_bytes=lambda count: None)
+    killer = Thread(target=kill_the_idle, args=(tmp_path, before))
+    killer.start()
+    assert list(results) == [(LONG, 0), (POISON, 0)]
+    killer.join()
+    assert begun(tmp_path).count(POISON) == 2
+
+
+def kill_the_idle(folder: Path, before: set[int]) -> None:
+    """Kill the worker that was started in the place of one, once it waits."""
+    while not (folder / "begun").exists() or POISON not in begun(folder):
+        time.sleep(0.01)
+    busy = {int(path.stem) for path in folder.glob("*.running")}
+    while not (idle := children() - before - busy):
+        time.sleep(0.01)
+    time.sleep(0.5)
+    os.kill(idle.pop(), signal.SIGKILL)
 
 
 class OfThisProgram:

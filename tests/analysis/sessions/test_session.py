@@ -7,8 +7,9 @@ import zstandard
 from analysis.sessions.decode import Limits
 from analysis.sessions.facts import CallFact, SettleFact
 from analysis.sessions.find import find_sessions
+from analysis.sessions.header import read_header
 from analysis.sessions.report import READ_STATES, ReadDefect, ReadReport, ReadState
-from analysis.sessions.session import SessionReader, read_header
+from analysis.sessions.session import SessionReader
 from tests.analysis.logs import START, LogWriter, Reading, read_log
 
 

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from analysis.corpus import replay_corpus
 from analysis.replay import STAGES, Policy, ReplayPlan, SessionReplay, ShellHttpMode, session_run
-from analysis.sessions.facts import Fact, FactBuilder, SessionFacts
+from analysis.sessions.facts import Fact, FactBuilder
 from analysis.sessions.header import parse_header
 from analysis.sessions.report import ReadReport
+from analysis.sessions.session_facts import SessionFacts
 from analysis.sweep import Base, GridAxis, GridError, SweepConfig, plan_sweep, sweep_corpus
 from analysis.sweep.corpus import SessionSweeper
 from analysis.sweep.metrics import ADVISORIES, GATES, Lead, SessionView

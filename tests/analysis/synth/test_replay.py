@@ -13,7 +13,9 @@ from hypothesis import settings as property_settings
 from hypothesis import strategies as st
 
 from analysis.replay import POLICIES, FirstTrip, MeasureCount, ReplayPlan, SessionReplay, replay_session
-from analysis.sessions import CallFact, SessionReader, find_sessions
+from analysis.sessions.facts import CallFact
+from analysis.sessions.find import find_sessions
+from analysis.sessions.session import SessionReader
 from analysis.synth import SETTINGS, NamedSetting, Observed, SessionTruth, Truth
 from analysis.synth.truth import Extreme, Moment, PlannedCall, Verdict, observe_plan
 from breaker.engine import Breaker, Decision

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analysis.replay import STAGES, ReplayPlan
-from analysis.sessions import OUTCOME_KINDS
+from analysis.sessions.outcome_kinds import OUTCOME_KINDS
 from analysis.synth import write_corpus
 from breaker.settings import Settings
 from tests.analysis.logs import START, LogWriter
