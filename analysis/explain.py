@@ -31,7 +31,7 @@ from analysis.sessions.header import read_header
 from analysis.sessions.report import ReadReport
 from analysis.sessions.session import SessionReader
 from analysis.sessions.session_facts import SessionFacts
-from analysis.text import counted
+from analysis.text import ELLIPSIS, counted
 from breaker.engine import Breaker, Decision
 from breaker.failure import describe
 from breaker.kinds import kind_of, measure_rank
@@ -248,7 +248,10 @@ def find_session(name: str, paths: Sequence[Path]) -> SessionFile:
         for file, header in zip(files, headers, strict=True):
             if header is not None and header.session_id is not None:
                 ids.setdefault(header.session_id, []).append(file)
-        found = ids.get(name) or [file for known, those in ids.items() if known.startswith(name) for file in those]
+        head, _, tail = name.partition(ELLIPSIS)  # as tables name it
+        found = ids.get(name) or [
+            file for known, those in ids.items() if known.startswith(head) and known.endswith(tail) for file in those
+        ]
     if len(found) == 1:
         return found[0]
     if found:

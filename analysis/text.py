@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["counted", "plain", "shortened"]
+__all__ = ["ELLIPSIS", "counted", "plain", "shortened"]
 
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_ELLIPSIS = "…"
+ELLIPSIS = "…"
 
 
 def counted(count: int, one: str, several: str | None = None) -> str:
@@ -38,4 +38,4 @@ def shortened(text: str, width: int) -> str:
     if len(visible) <= width:
         return visible
     head = (width - 1) * 2 // 3
-    return visible[:head] + _ELLIPSIS + visible[len(visible) - (width - 1 - head) :]
+    return visible[:head] + ELLIPSIS + visible[len(visible) - (width - 1 - head) :]

@@ -19,7 +19,9 @@ def classify(
     command: Annotated[str, typer.Option("--command", help="The command that printed it.")] = "",
     jsonl: Annotated[
         bool,
-        typer.Option("--jsonl", help='Read {"result","shell","command"?} lines, print {"failure","evidence"} lines.'),
+        typer.Option(
+            "--jsonl", help='Read {"result","shell","command"?} lines, print {"failure","evidence","rule"…} lines.'
+        ),
     ] = False,
     ruleset: RulesetOption = DEFAULT_RULESET_NAME,
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import wraps
@@ -290,17 +291,19 @@ class CorpusOptions:
 
 
 def corpus_command(
-    verb: Callable[..., Result], *, without: Collection[str] = (), ahead: bool = True
+    verb: Callable[..., Result], *, without: Collection[str] = (), sure_to_read: bool = True
 ) -> Callable[..., Result]:
     """Give a verb the parameters of `CorpusOptions` on its command line; it gets them as its first argument.
 
     Args:
         verb: what the command does.
         without: the parameters that would do nothing for it; they keep their defaults.
-        ahead: it is sure to read sessions, so that the processes which will can be started at once.
+        sure_to_read: it reads sessions also where no path is given, so the processes which will can be started at once.
     """
     shared = {field.name: field.default for field in fields(CorpusOptions) if field.name not in without}
     hints = get_type_hints(CorpusOptions, include_extras=True)
+    if not sure_to_read:
+        hints["paths"] = _without_default(hints["paths"])
     own_hints = get_type_hints(verb, include_extras=True)
     _, *own = inspect.signature(verb).parameters.values()
     parameters = [
@@ -317,13 +320,21 @@ def corpus_command(
         named = cast("Mapping[str, Any]", {name: given.pop(name) for name in shared if name in given})
         options = CorpusOptions(**named)
         # A cache may make them needless.
-        with options.reading_ahead() if ahead and "jobs" not in without and is_off(options.cache) else nullcontext():
+        ahead = sure_to_read and "jobs" not in without and is_off(options.cache)
+        with options.reading_ahead() if ahead else nullcontext():
             return verb(options, **given)
 
     signature = inspect.Signature(parameters, return_annotation=own_hints.get("return"))
     vars(command)["__signature__"] = signature
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def _without_default(hint: Any) -> Any:
+    """Return what describes an argument, without the default its help names."""
+    told = copy(hint.__metadata__[0])
+    told.show_default = False
+    return Annotated[hint.__origin__, told]
 
 
 def require_sessions(corpus: CorpusReplay) -> None:

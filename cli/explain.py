@@ -39,7 +39,9 @@ class StageChoice(StrEnum):
 @partial(corpus_command, without=("paths", "jobs", "label", "labels", "since", "until", "strict", "cache"))
 def explain(
     options: CorpusOptions,
-    session: Annotated[str, typer.Argument(metavar="SESSION", help="A session's id, how it begins, or its path.")],
+    session: Annotated[
+        str, typer.Argument(metavar="SESSION", help="A session's id, how it begins, as a table shows it, or its path.")
+    ],
     paths: Annotated[
         list[Path] | None,
         typer.Argument(metavar="PATH…", help="Where to look for it.", show_default="$DSH_HOME/sessions"),

@@ -37,7 +37,7 @@ class SeverityName(StrEnum):
     error = "error"
 
 
-@partial(corpus_command, without=("label", "labels"), ahead=False)
+@partial(corpus_command, without=("label", "labels"), sure_to_read=False)
 def lint(
     options: CorpusOptions,
     fail_on: Annotated[

@@ -10,7 +10,7 @@ import typer
 from cli.cache_options import CacheOption, cache_opener
 from cli.corpus_options import CorpusOptions
 from cli.exits import CHECK_FAILED, FINE, USAGE, Failed, warn
-from cli.output_options import PrivacyName, SaltFileOption, load_privacy, output_faults
+from cli.output_options import PrivacyName, load_privacy, output_faults
 from cli.settings import load_settings
 
 __all__ = ["reproduce"]
@@ -41,7 +41,9 @@ def reproduce(
     labels: Annotated[
         Path | None, typer.Option("--labels", metavar="FILE", help="The labels file of the export.")
     ] = None,
-    salt_file: SaltFileOption = None,
+    salt_file: Annotated[
+        Path | None, typer.Option("--salt-file", metavar="FILE", help="The salt of an export with --privacy hash.")
+    ] = None,
     cache: CacheOption = None,
 ) -> int:
     """Run an export again from its manifest and compare inputs and tables; exit 1 where anything differs.

@@ -164,8 +164,18 @@ def test_calls_that_are_not_there_name_the_near_ones(logs: dict[StageName, Path]
         explained(logs["warn"], stage="gate")
 
 
-def test_sessions_are_found_by_id_beginning_or_path(logs: dict[StageName, Path], tmp_path: Path) -> None:
-    for name in ("session-gate", "session-g", "session-gate/session.v4.jsonl", str(logs["gate"].parent)):
+def test_sessions_are_found_by_id_beginning_path_or_as_tables_name_them(
+    logs: dict[StageName, Path], tmp_path: Path
+) -> None:
+    for name in (
+        "session-gate",
+        "session-g",
+        "ses…ate",
+        "…gate",
+        "session-gate…",
+        "session-gate/session.v4.jsonl",
+        str(logs["gate"].parent),
+    ):
         assert find_session(name, [tmp_path]).path == logs["gate"]
     with pytest.raises(SessionNotFound, match="nearest: session-gate"):
         find_session("session-gaet", [tmp_path])

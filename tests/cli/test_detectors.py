@@ -102,6 +102,16 @@ def test_settings_from_a_patch_file_hold_and_what_is_given_comes_on_top(failing:
     assert trips == [1, 5]
 
 
+def test_settings_from_a_file_alone_are_those_detectors(failing: Path, tmp_path: Path) -> None:
+    path = tmp_path / "detectors.toml"
+    path.write_text("[fail-guard]\nthreshold = 1\n\n[reminder]\n")
+    document = replay_document(failing, "--detector-config", path)
+    assert list(document["totals"]["detectors"]) == ["fail-guard", "reminder"]
+    assert document["totals"]["detectors"]["fail-guard"]["trip"] == 5
+    done = breaker("detectors", "--detector-config", path)
+    assert (done.returncode, done.stderr) == (2, "breaker: error: --detector-config goes with --demo here\n")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

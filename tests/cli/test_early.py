@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from cli.app import VERBS, build_app
 from cli.early import VERBS_THAT_READ, processes_asked_for
+from tests.cli.commands import breaker
 from tests.cli.hooks import STOP, Hook, started
 
 OFF = {"BREAKER_CACHE": "off"}
@@ -58,6 +59,11 @@ def test_the_verbs_are_those_with_both_options() -> None:
         if {"jobs", "cache"} <= {parameter.name for parameter in chosen.params}:
             having.add(verb)
     assert having - {"lint"} == VERBS_THAT_READ, "without sessions lint reads none"
+
+
+def test_a_verb_has_no_option_that_does_nothing_for_it() -> None:
+    for verb, told in (("doctor", "--jobs"), ("lint", "sessions)]")):
+        assert told not in breaker(verb, "--help").stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

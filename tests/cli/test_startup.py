@@ -40,6 +40,7 @@ ENGINE = {
     "breaker.ecmascript",
     "breaker.engine",
     "breaker.failure",
+    "breaker.kinds",
     "breaker.measures",
     "breaker.rulesets",
     "breaker.settings",
