@@ -4,6 +4,7 @@
 from breaker import Breaker, Call
 
 guard = Breaker()
+guard.turn()  # at every human message: what was counted starts anew
 call = Call("bash", {"command": "curl -s https://api.example.com/items"})
 measured = guard.measure(call)
 question = guard.ask(measured)  # put it to an operator where there is one

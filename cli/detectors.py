@@ -84,17 +84,17 @@ def detector_configs(path: Path | None) -> Mapping[str, Mapping[str, object]]:
 def detector_specs(
     texts: Sequence[str] | None, configs: Mapping[str, Mapping[str, object]]
 ) -> tuple[DetectorSpec, ...]:
-    """Read the detectors given.
+    """Read the detectors given, or where none is those that a file has settings for.
 
     Raises:
         Failed: one is not known, or refuses a setting.
     """
-    if not texts:
+    if not texts and not configs:
         return ()
     from analysis.detect import DetectorError, parse_detectors
 
     try:
-        return parse_detectors(texts, configs)
+        return parse_detectors(texts or list(configs), configs)
     except DetectorError as error:
         raise Failed(USAGE, str(error)) from None
 
@@ -147,9 +147,9 @@ def detectors(
 
     configs = detector_configs(detector_config)
     if demo:
-        return _show_demo(detector_specs(detector, configs) if detector else None, output)
-    if detector:
-        raise Failed(USAGE, "--detector goes with --demo here")
+        return _show_demo(detector_specs(detector, configs) or None, output)
+    if detector or configs:
+        raise Failed(USAGE, f"{'--detector' if detector else '--detector-config'} goes with --demo here")
     try:
         known = known_detectors()
     except DetectorError as error:

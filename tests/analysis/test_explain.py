@@ -170,8 +170,8 @@ def test_sessions_are_found_by_id_beginning_path_or_as_tables_name_them(
     for name in (
         "session-gate",
         "session-g",
-        "ses…ate",
-        "…gate",
+        "session-g…e",
+        "session-gate…",
         "session-gate…",
         "session-gate/session.v4.jsonl",
         str(logs["gate"].parent),
