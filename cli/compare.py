@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -110,6 +112,7 @@ def _again(options: CorpusOptions, plan: ReplayPlan) -> CorpusReplay:
     with (
         told_cache(options.cache, options.roots) as cache,
         byte_progress("reading sessions for the second side") as progress,
+        redirect_stdout(sys.stderr),
     ):
         return replay_corpus(
             options.roots,

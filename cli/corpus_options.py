@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from copy import copy
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -268,7 +269,11 @@ class CorpusOptions:
         period = self.period()
         limits = self.limits()
         jobs = self.job_count()
-        with told_cache(self.cache, self.roots) as cache, byte_progress("reading sessions") as progress:
+        with (
+            told_cache(self.cache, self.roots) as cache,
+            byte_progress("reading sessions") as progress,
+            redirect_stdout(sys.stderr),  # what a detector prints is no part of the output
+        ):
             try:
                 corpus = replay_corpus(
                     self.roots,

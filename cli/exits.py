@@ -65,7 +65,8 @@ def warn(message: str) -> None:
 def _say(kind: str, message: str) -> None:
     from cli.text import plain
 
-    print(f"breaker: {kind}: {plain(message)}", file=sys.stderr, flush=True)
+    with suppress(OSError, ValueError):  # where nobody can be told, the exit code tells
+        print(f"breaker: {kind}: {plain(message)}", file=sys.stderr, flush=True)
 
 
 def run_guarded(action: Callable[[], object]) -> int:
@@ -113,6 +114,9 @@ def _guarded(action: Callable[[], object]) -> int:
         _handle(signal.SIGINT, signal.SIG_IGN)
         _say("error", "interrupted")
         return INTERRUPTED
+    except MemoryError:
+        _say("error", "there is not enough memory for that")
+        return UNREADABLE
     except BrokenPipeError:
         _silence_stdout()
         return FINE

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cli.corpus_options import CorpusOptions, corpus_command, judge
+from cli.corpus_options import CorpusOptions, corpus_command, judge, require_sessions
 from cli.exits import USAGE, Failed
 from cli.output_options import (
     DEFAULT_SHORT_LINE,
@@ -72,6 +72,8 @@ def export(
     try:
         with output_faults():
             corpus = options.replay(plan, observation)
+            if not allow_empty:
+                require_sessions(corpus)
             written = export_tables(
                 observation,
                 corpus,

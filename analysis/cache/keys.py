@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import sys
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
@@ -27,7 +26,7 @@ _SETTLED_AFTER: Final = 2_000_000_000
 """Nanoseconds a file must have been left alone before its times vouch for it: clocks of file systems are coarse."""
 _OPENING: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _SOURCES: Final = (".py", ".json", ".toml", ".j2")
-_FAULTS: Final = (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
+_FAULTS: Final = (OSError, ValueError, EOFError, KeyError, RuntimeError)
 
 # A member's header in an archive (APPNOTE 4.3.7): its length without name and extra field, and where theirs stand.
 _LOCAL_HEADER: Final = 30
@@ -61,7 +60,7 @@ def content_of(file: SessionFile) -> Content | None:
             if file.member is None:
                 _digest_bytes(digest, stream, stamp[2])
             else:
-                _digest_member(digest, stream, file.member)
+                _digest_member(digest, stream, status, file.member)
             if _stamp(os.fstat(stream.fileno())) != stamp:
                 return None
     except _FAULTS:
@@ -105,9 +104,13 @@ def _digest_bytes(digest: blake2b, stream: IO[bytes], left: int) -> None:
         left -= len(data)
 
 
-def _digest_member(digest: blake2b, stream: IO[bytes], name: str) -> None:
-    with zipfile.ZipFile(stream) as archive:
-        info = archive.getinfo(name)
+def _digest_member(digest: blake2b, stream: io.FileIO, status: os.stat_result, name: str) -> None:
+    from analysis.sessions.archives import ARCHIVE_FAULTS, archive_in
+
+    try:
+        info = archive_in(stream, status).getinfo(name)
+    except ARCHIVE_FAULTS as error:
+        raise OSError from error
     said = (info.orig_filename, info.compress_type, info.compress_size, info.file_size, info.CRC, info.flag_bits)
     digest.update(repr(said).encode("utf-8", "surrogatepass"))
     stream.seek(info.header_offset)

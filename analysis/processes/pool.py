@@ -141,8 +141,13 @@ class _Pool(Generic[Item, Result]):
 
     def results(self) -> Iterator[Result | Lost]:
         for _ in range(min(self._jobs, len(self._items))):
-            with held_back():
-                self._workers.append(Worker.ready(self._module))
+            try:
+                with held_back():
+                    self._workers.append(Worker.ready(self._module))
+            except WorkerFault:
+                if not self._workers:
+                    raise
+                break  # fewer do it, too
         end_ahead(self._module)
         for worker in self._workers:
             self._instruct(worker)

@@ -17,7 +17,7 @@ from io import RawIOBase
 from time import monotonic
 from typing import Final, Literal, TypeAlias, cast
 
-__all__ = ["ENDING_SIGNALS", "TOO_LARGE", "Telling", "mask", "read_frame", "serve", "write_frame"]
+__all__ = ["ENDING_SIGNALS", "TOO_LARGE", "Telling", "mask", "read_frame", "serve", "skip_to", "write_frame"]
 
 Telling: TypeAlias = Literal["began", "bytes", "done", "lost", "fault"]
 """What a worker tells of: that it has its work, how many bytes it read since, how an item ended, or its own fault.
@@ -31,6 +31,8 @@ ENDING_SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM, getattr(signal
 _LENGTH: Final = 8
 _SMALL: Final = 64 * 1024
 """Bytes up to which a frame is put together before it is written."""
+_MOST_BEFORE: Final = 64 * 1024
+"""Bytes that may be printed before a worker's first word."""
 _SILENCE: Final = 0.1
 """Seconds for which a worker says nothing of the bytes it reads: who is told is interrupted in other work."""
 _LOOK_EVERY: Final = 0.5
@@ -62,6 +64,20 @@ def write_frame(pipe: RawIOBase, payload: bytes) -> None:
             left = left[pipe.write(left) or 0 :]
 
 
+def skip_to(pipe: RawIOBase, mark: str) -> bytes | None:
+    """Read on behind a mark, and return what stood before it; None where it does not come."""
+    before = b""
+    while not before.endswith(mark.encode()):
+        try:
+            byte = pipe.read(1)
+        except OSError:
+            return None
+        if not byte or len(before) > _MOST_BEFORE:
+            return None
+        before += byte
+    return before.removesuffix(mark.encode())
+
+
 def read_frame(pipe: RawIOBase) -> bytearray | None:
     """Return the next frame, None where the other side is no more."""
     length = _read(pipe, _LENGTH)
@@ -82,19 +98,21 @@ def _read(pipe: RawIOBase, count: int) -> bytearray | None:
     return data
 
 
-def serve(module: str, parent: int) -> None:
+def serve(module: str, parent: int, mark: str) -> None:
     """Be a worker: an interrupt is the parent's to handle, and a parent that is gone ends it.
 
     Args:
         module: what the work is made of; loaded while the work is still awaited.
         parent: the number of the process that started this one.
+        mark: what is said before the first frame; what came before it was printed by who knows what at the start.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _end_with(parent)
     mask("SIG_UNBLOCK", ENDING_SIGNALS)
     asked, answers = _take_pipes()
-    import_module(module)
     with suppress(_ParentGone):
+        _say(answers, mark.encode())
+        import_module(module)
         work = cast("_Work", _next(asked))
         _tell(answers, "began", None)
         _work_on(work, asked, answers)
@@ -120,15 +138,15 @@ def _end_with(parent: int) -> None:
 
 def _take_pipes() -> tuple[RawIOBase, RawIOBase]:
     """Keep the pipes for the parent alone: what work prints goes where its errors go, and it has nothing to read."""
+    try:
+        os.fstat(2)
+    except OSError:  # closed: what is opened next would take its place
+        os.open(os.devnull, os.O_RDWR)
     asked, answers = (os.fdopen(os.dup(stream), mode, buffering=0) for stream, mode in ((0, "rb"), (1, "wb")))
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
-    try:
-        os.dup2(2, 1)
-    except OSError:
-        os.dup2(nowhere, 1)
-    if nowhere > 2:
-        os.close(nowhere)
+    os.dup2(2, 1)
+    os.close(nowhere)
     return cast("RawIOBase", asked), cast("RawIOBase", answers)
 
 
@@ -173,5 +191,12 @@ def _tell(answers: RawIOBase, what: Telling, content: object) -> None:
     payload = pickle.dumps((what, content), pickle.HIGHEST_PROTOCOL)
     try:
         write_frame(answers, payload)
+    except OSError:
+        raise _ParentGone from None
+
+
+def _say(answers: RawIOBase, text: bytes) -> None:
+    try:
+        answers.write(text)
     except OSError:
         raise _ParentGone from None

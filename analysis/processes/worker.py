@@ -18,7 +18,7 @@ from subprocess import PIPE, Popen, TimeoutExpired
 from threading import Thread
 from typing import TypeAlias, cast
 
-from analysis.processes.serving import ENDING_SIGNALS, mask, read_frame, write_frame
+from analysis.processes.serving import ENDING_SIGNALS, mask, read_frame, skip_to, write_frame
 
 __all__ = [
     "Told",
@@ -34,9 +34,12 @@ __all__ = [
 ]
 
 _SERVE = (
-    "import sys; module, parent, *sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
-    "from analysis.processes.serving import serve; serve(module, int(parent))"
+    "import sys; module, parent, mark, *sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
+    "from analysis.processes.serving import serve; serve(module, int(parent), mark)"
 )
+_LAST_BREATH = 0.2
+"""Seconds until the end of its pipe is met, once a worker is gone."""
+_MARK_BYTES = 16
 _LAST_WORDS = 10
 """Seconds a worker that has closed its pipe has to end by itself, and so to tell how it ended."""
 
@@ -69,7 +72,8 @@ class Worker:
         """It says no more."""
         self.module = module
         self._listener: Thread | None = None
-        command = [sys.executable, *_flags(), "-c", _SERVE, module, str(os.getpid()), *sys.path]
+        self._mark = os.urandom(_MARK_BYTES).hex()
+        command = [sys.executable, *_flags(), "-c", _SERVE, module, str(os.getpid()), self._mark, *sys.path]
         with held_back():
             try:
                 self._process = Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0)  # noqa: S603
@@ -118,19 +122,28 @@ class Worker:
         """End it, and wait until it is gone."""
         self.kill()
         self._process.wait()
-        if self._listener is not None:
-            self._listener.join()
-        for pipe in (self._process.stdin, self._process.stdout):
-            cast("RawIOBase", pipe).close()
+        cast("RawIOBase", self._process.stdin).close()
+        if self._listener is None:
+            cast("RawIOBase", self._process.stdout).close()
+        else:
+            # What work has started and left running holds the pipe open; then the listener waits until that ends.
+            self._listener.join(_LAST_BREATH)
 
     def _listen(self, told: SimpleQueue[Told]) -> None:
         pipe = cast("RawIOBase", self._process.stdout)
         try:
-            while (frame := read_frame(pipe)) is not None:
+            before = skip_to(pipe, self._mark)
+            if before is None:
+                self.kill()  # it says what it should not
+            elif before:
+                with suppress(OSError, ValueError):
+                    sys.stderr.write(before.decode("utf-8", "backslashreplace"))
+            while before is not None and (frame := read_frame(pipe)) is not None:
                 told.put((self, frame))
         except MemoryError as fault:
             told.put((self, fault))
-        else:
+        finally:
+            pipe.close()
             told.put((self, None))
 
 

@@ -496,20 +496,19 @@ def _open(file: SessionFile, stack: ExitStack) -> _Opened:
         raise Unreadable(file.shown, "is not a regular file")
     if file.member is None:
         return _Opened(stream, status.st_size, stream.fileno(), (OSError, EOFError))
-    # Few runs meet an archive, and what reads them takes long to import.
-    import zlib
-    from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+    from zipfile import ZIP_DEFLATED, ZIP_STORED
 
-    faults = (OSError, EOFError, BadZipFile, zlib.error)
+    from analysis.sessions.archives import ARCHIVE_FAULTS, archive_in
+
     try:
-        archive = stack.enter_context(ZipFile(stream))
+        archive = archive_in(stream, status)
         info = archive.getinfo(file.member)
         # The other methods may unpack without bound in one step.
         if info.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:
             raise Unreadable(file.shown, f"its compression method {info.compress_type} is not read, only deflate is")
-        return _Opened(stack.enter_context(archive.open(info)), info.file_size, None, faults)
+        return _Opened(stack.enter_context(archive.open(info)), info.file_size, None, ARCHIVE_FAULTS)
     # An encrypted member is a RuntimeError, an unknown compression method its subclass NotImplementedError.
-    except (*faults, RuntimeError, KeyError, ValueError) as error:
+    except (*ARCHIVE_FAULTS, RuntimeError, KeyError, ValueError) as error:
         raise Unreadable(file.shown, f"cannot be opened: {_reason(error)}") from error
 
 

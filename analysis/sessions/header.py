@@ -15,6 +15,8 @@ __all__ = ["NEWEST_VERSION", "Header", "HeaderError", "parse_header", "read_head
 
 NEWEST_VERSION = 4
 _DEFAULT_LIMITS = Limits()
+_LONGEST = 32_767
+"""Characters a path can have where paths can be longest. Of every session of a corpus these texts are kept."""
 _FIRST_MARKED_VERSION = 2
 """From this version on an inherited part ends at a marker; before, the header gives its length."""
 
@@ -70,6 +72,11 @@ def parse_header(data: bytes) -> Header:
     if version is None or version < 0:
         message = "the header has no version"
         raise HeaderError(message)
+    for name in ("id", "cwd", "parentSession"):
+        value = members.get(name)
+        if isinstance(value, str) and len(value) > _LONGEST:
+            message = f"the header's `{name}` has {len(value)} characters; more than {_LONGEST} are none"
+            raise HeaderError(message)
     parent = _text(members.get("parentSession"))
     seed_length = whole_number(members.get("seedLength")) if version < _FIRST_MARKED_VERSION else None
     depth = whole_number(members.get("delegationDepth"))

@@ -269,6 +269,19 @@ def test_chosen_detectors_are_shown_on_the_demo() -> None:
 # -- the page ----------------------------------------------------------------------------------------------------
 
 
+def test_what_one_prints_is_no_output(tmp_path: Path, fragile: Path) -> None:
+    (fragile / "fragile_rules.py").write_text(MODULE.replace("if call.index == 3", "print('hello')\n        if False"))
+    for number in range(2):
+        log = LogWriter(f"session-{number}")
+        log.bash()
+        log.write(tmp_path / "two")
+    words = ("replay", tmp_path / "two", "--detector", "breaks-easily", "--format", "json", "--jobs")
+    for jobs in ("1", "2"):
+        done = breaker_process(*words, jobs, env={"PYTHONPATH": str(fragile)})
+        assert (done.returncode, done.stderr) == (0, "hello\nhello\n")
+        assert json.loads(done.stdout)["totals"]["calls"] == 2
+
+
 def test_the_page_documents_every_detector_and_every_setting() -> None:
     page = DOCS.read_text(encoding="utf-8")
     sections = {part.partition("\n")[0].strip(" `"): part for part in page.split("\n### ")[1:]}

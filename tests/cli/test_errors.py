@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from analysis.synth import Truth
+from cli.exits import run_guarded
 from tests.analysis.logs import LogWriter
 from tests.cli.commands import COMMAND, PATIENCE, Ran, breaker, breaker_process, lines_of
 
@@ -35,6 +36,21 @@ def session(folder: Path, session_id: str = "session-a") -> Path:
     log.user()
     log.bash()
     return log.write(folder)
+
+
+def test_where_nobody_can_be_told_the_exit_code_tells(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        words = [str(COMMAND), "replay", str(tmp_path / "nowhere")]
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=full, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout) == (USAGE, b"")
+
+
+def test_too_little_memory_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    def act() -> None:
+        raise MemoryError
+
+    assert run_guarded(act) == UNREADABLE
+    assert capsys.readouterr().err == "breaker: error: there is not enough memory for that\n"
 
 
 # Paths

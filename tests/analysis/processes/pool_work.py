@@ -180,6 +180,14 @@ def named(item: int, on_bytes: Callable[[int], None]) -> int:
     return os.getpid()
 
 
+def leaving_another(item: int, on_bytes: Callable[[int], None]) -> int:
+    """Leave a process behind that holds all this one has open, and return its number."""
+    child = os.fork()
+    if not child:
+        time.sleep(1000)
+    return child
+
+
 class Counted:
     """A result that tells how many of its kind are there."""
 

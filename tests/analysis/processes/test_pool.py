@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -30,6 +31,7 @@ from tests.analysis.processes.pool_work import (
     as_many_bytes,
     children,
     counted,
+    leaving_another,
     made_too_large,
     named,
     squared,
@@ -269,6 +271,57 @@ def kill_the_idle(folder: Path, before: set[int]) -> None:
         time.sleep(0.01)
     time.sleep(0.5)
     os.kill(idle.pop(), signal.SIGKILL)
+
+
+def test_what_work_leaves_running_keeps_nobody_waiting() -> None:
+    (child,) = run_files([1], leaving_another, sizes=[1], jobs=1, on_bytes=lambda count: None)
+    assert isinstance(child, int)
+    os.kill(child, signal.SIGKILL)  # it is there still
+
+
+def test_what_is_printed_before_a_worker_begins_is_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('welcome to', __name__)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert run([1, 2, 3]) == [1, 4, 9]
+    out, err = capfd.readouterr()
+    assert (out, set(err.splitlines())) == ("", {"welcome to sitecustomize"})
+
+
+def test_a_worker_that_never_comes_to_its_first_word_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('x' * 100_000, flush=True)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(WorkerFault, match="cannot be started"):
+        run([1, 2, 3])
+    assert children() == set()
+
+
+def test_with_its_errors_closed_work_prints_nowhere() -> None:
+    code = (
+        "import os; os.close(2)\n"
+        "from analysis.processes.pool import run_files\n"
+        "from tests.analysis.processes.pool_work import talking\n"
+        "print(*run_files([1, 2], talking, sizes=[1, 1], jobs=1, on_bytes=print))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout == "(1, '', ['-c']) (2, '', ['-c'])\n"
+
+
+def test_where_fewer_processes_can_be_had_fewer_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+
+    def two_at_most(command: list[str], *, stdin: int, stdout: int, bufsize: int) -> Popen[bytes]:
+        if len(started) == 2:
+            raise OSError(errno.EMFILE, "Too many open files")
+        started.append(command)
+        return Popen(command, stdin=stdin, stdout=stdout, bufsize=bufsize)
+
+    monkeypatch.setattr("analysis.processes.worker.Popen", two_at_most)
+    assert run([1, 2, 3, 4], jobs=4) == [1, 4, 9, 16]
+    assert len(started) == 2
 
 
 class OfThisProgram:

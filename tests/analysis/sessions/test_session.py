@@ -112,6 +112,10 @@ def test_a_damaged_frame_loses_its_rows_and_no_others(tmp_path: Path, log: LogWr
         (b'{"type":"session","id":"x"}', "the header has no version"),
         (b'{"type":"session","version":"4"}', "the header has no version"),
         (b'{"type":"session","version":-1}', "the header has no version"),
+        (
+            b'{"type":"session","version":4,"cwd":"' + b"/" * 32_768 + b'"}',
+            "the header's `cwd` has 32768 characters; more than 32767 are none",
+        ),
         (b'{"type":"session","version":4.5}', "the header has no version"),
         (b'{"type":"session","version":' + b"9" * 400 + b"}", "the header has no version"),
     ],

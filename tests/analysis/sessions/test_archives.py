@@ -1,0 +1,71 @@
+"""An archive's table of contents is read once for all its members, as long as it is the same archive."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from analysis.cache.keys import content_of
+from analysis.sessions import archives
+from analysis.sessions.decode import LineReader
+from analysis.sessions.find import SessionFile, find_sessions
+
+
+def members(path: Path, texts: list[bytes]) -> list[SessionFile]:
+    """Write an archive with so many sessions, and find them."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, text in enumerate(texts):
+            archive.writestr(f"{number}/session.jsonl", text)
+    return list(find_sessions([path]).files)
+
+
+def read(file: SessionFile) -> list[bytes]:
+    return [bytes(line.data) for line in LineReader(file)]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that grows by one entry for every table of contents read."""
+    times: list[int] = []
+
+    class Noted(zipfile.ZipFile):
+        def __init__(self, stream: object) -> None:
+            times.append(1)
+            super().__init__(stream)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(archives, "ZipFile", Noted)
+    return times
+
+
+def test_all_members_are_read_out_of_one(tmp_path: Path, opened: list[int]) -> None:
+    files = members(tmp_path / "a.zip", [b"[%d]\n" % number for number in range(9)])
+    for file in files:
+        assert content_of(file) is not None
+    assert [read(file) for file in files] == [[b"[%d]" % number] for number in range(9)]
+    assert len(opened) == 1
+
+
+def test_two_that_are_read_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> None:
+    first, second = members(tmp_path / "a.zip", [b"[1]\n" * 200_000, b"[2]\n" * 200_000])
+    pairs = zip(LineReader(first), LineReader(second), strict=True)
+    assert all((one.data, two.data) == (b"[1]", b"[2]") for one, two in pairs)
+
+
+def test_another_archive_under_the_same_name_is_another(tmp_path: Path, opened: list[int]) -> None:
+    path = tmp_path / "a.zip"
+    for number in range(3):
+        (file,) = members(path, [b"[%d]\n" % number])
+        assert read(file) == [b"[%d]" % number]
+        os.utime(path, ns=(number, number))
+    assert len(opened) == 3
+
+
+def test_one_that_is_left_is_closed(tmp_path: Path) -> None:
+    before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    for name in ("a.zip", "b.zip", "c.zip"):
+        (file,) = members(tmp_path / name, [b"[1]\n"])
+        assert read(file) == [b"[1]"]
+    assert len(set(os.listdir("/proc/self/fd")) - before) <= 1  # noqa: PTH208
