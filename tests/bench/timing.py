@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import NamedTuple
 
 __all__ = [
@@ -115,6 +115,34 @@ def in_turns(commands: Mapping[str, Command], rounds: int, *, warm: bool = False
         for name in list(commands) if turn % 2 == 0 else reversed(list(commands)):
             taken[name].append(cost_of(commands[name]))
     return {name: median_cost(costs) for name, costs in taken.items()}
+
+
+class Gain(NamedTuple):
+    """How many times faster one command is than another: the middle of many pairs, and of its lower and upper half."""
+
+    middle: float
+    lower: float
+    upper: float
+    pairs: int
+
+    def __str__(self) -> str:
+        return f"{self.middle:.2f} times ({self.pairs} pairs, half of them from {self.lower:.2f} to {self.upper:.2f})"
+
+
+def gain(slow: Command, fast: Command, pairs: int) -> Gain:
+    """Run two commands one right after the other, many times, and return how much faster one of them is.
+
+    A machine's speed drifts by more than what is to be seen here; within a pair it hardly does.
+    """
+    ratios: list[float] = []
+    for turn in range(pairs):
+        if turn % 2:
+            second, first = cost_of(fast), cost_of(slow)
+        else:
+            first, second = cost_of(slow), cost_of(fast)
+        ratios.append(first.wall / second.wall)
+    lower, _, upper = quantiles(ratios, n=4) if pairs > 1 else (ratios[0],) * 3
+    return Gain(median(ratios), lower, upper, pairs)
 
 
 def median_cost(costs: Sequence[Cost]) -> Cost:
