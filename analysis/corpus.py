@@ -329,7 +329,7 @@ def replay_corpus(
         if file.superseded_by is None:
             known = None if cache is None else cache.recall(file, limits)
             if known is None:
-                stamp = None if cache is None else cache.stamp_of(file)
+                stamp = None if cache is None else _stamp_of(file)
                 header = read_header(file, limits)
             else:
                 header, content = known.header, known.content
@@ -377,6 +377,12 @@ def replay_corpus(
         filtered=len(outside),
         warnings=tuple(unused),
     )
+
+
+def _stamp_of(file: SessionFile) -> FileStamp | None:
+    from analysis.cache.keys import stamp_of  # here, since without a cache there is no need for it
+
+    return stamp_of(file)
 
 
 def _set_aside_superseded(candidate: _Candidate) -> bool:
@@ -449,7 +455,7 @@ def _read_all(
 
     What an earlier run came to is loaded here, whatever the number of processes, and when its turn comes.
     """
-    here = [jobs != 1 and reading.is_answered(item) for item in items]
+    here = [jobs != 1 and not isinstance(reading, Reading) and reading.is_answered(item) for item in items]
     others = [item for item, answered in zip(items, here, strict=True) if not answered]
     processes = _processes(others, reading, jobs)
     if processes == 1:

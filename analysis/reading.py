@@ -93,8 +93,3 @@ class Reading(msgspec.Struct, frozen=True):
         from analysis.read_session import read_session
 
         return read_session(self, item, on_bytes)
-
-    def is_answered(self, item: Item) -> bool:
-        """Tell that nothing is known of a file before it is read."""
-        del item
-        return False

@@ -115,10 +115,6 @@ class Cache:
             self.write(SEEN, self._seen_key(content.stamp, file, limits), lambda: msgspec.msgpack.encode(seen))
         return content
 
-    def stamp_of(self, file: SessionFile) -> FileStamp | None:
-        """Return the stamp of the file a log lies in; None where it cannot be looked at."""
-        return stamp_of(file)
-
     def is_unchanged(self, file: SessionFile, content: Content) -> bool:
         """Tell whether a log is still what it was when it was looked at."""
         return stamp_of(file) == content.stamp

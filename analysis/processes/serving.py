@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import RawIOBase
 from time import monotonic
@@ -65,14 +65,18 @@ def write_frame(pipe: RawIOBase, payload: bytes) -> None:
 
 
 def skip_to(pipe: RawIOBase, mark: str) -> bytes | None:
-    """Read on behind a mark, and return what stood before it; None where it does not come."""
+    """Read on behind a mark, and return what stood before it; None where the other side is no more.
+
+    Raises:
+        ValueError: very much came, and no mark.
+    """
     before = b""
     while not before.endswith(mark.encode()):
-        try:
-            byte = pipe.read(1)
-        except OSError:
-            return None
-        if not byte or len(before) > _MOST_BEFORE:
+        if len(before) > _MOST_BEFORE:
+            message = "no mark"
+            raise ValueError(message)
+        byte = _read(pipe, 1)
+        if byte is None:
             return None
         before += byte
     return before.removesuffix(mark.encode())
@@ -111,7 +115,8 @@ def serve(module: str, parent: int, mark: str) -> None:
     mask("SIG_UNBLOCK", ENDING_SIGNALS)
     asked, answers = _take_pipes()
     with suppress(_ParentGone):
-        _say(answers, mark.encode())
+        with _heard():
+            answers.write(mark.encode())
         import_module(module)
         work = cast("_Work", _next(asked))
         _tell(answers, "began", None)
@@ -189,14 +194,13 @@ def _trace() -> str:
 
 def _tell(answers: RawIOBase, what: Telling, content: object) -> None:
     payload = pickle.dumps((what, content), pickle.HIGHEST_PROTOCOL)
-    try:
+    with _heard():
         write_frame(answers, payload)
-    except OSError:
-        raise _ParentGone from None
 
 
-def _say(answers: RawIOBase, text: bytes) -> None:
+@contextmanager
+def _heard() -> Generator[None]:
     try:
-        answers.write(text)
+        yield
     except OSError:
         raise _ParentGone from None

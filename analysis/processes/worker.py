@@ -133,13 +133,13 @@ class Worker:
         pipe = cast("RawIOBase", self._process.stdout)
         try:
             before = skip_to(pipe, self._mark)
-            if before is None:
-                self.kill()  # it says what it should not
-            elif before:
+            if before:
                 with suppress(OSError, ValueError):
                     sys.stderr.write(before.decode("utf-8", "backslashreplace"))
             while before is not None and (frame := read_frame(pipe)) is not None:
                 told.put((self, frame))
+        except ValueError:
+            self.kill()  # it is not what was started
         except MemoryError as fault:
             told.put((self, fault))
         finally:
