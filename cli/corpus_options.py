@@ -17,6 +17,7 @@ import typer
 
 from cli.cache_names import is_off
 from cli.cache_options import CacheOption, told_cache
+from cli.early import jobs_number
 from cli.exits import BUG, FINE, NOT_ENOUGH, UNREADABLE, USAGE, Failed, warn
 from cli.settings import (
     DEFAULT_RULESET_NAME,
@@ -48,7 +49,6 @@ Result = TypeVar("Result")
 
 DEFAULT_MAX_LINE = "64MiB"
 DEFAULT_MAX_EXPANDED = "64GiB"
-_MOST_JOB_DIGITS = 3
 
 
 class PolicyName(StrEnum):
@@ -233,9 +233,10 @@ class CorpusOptions:
         """
         if self.jobs == "auto":
             return None
-        if not self.jobs.isascii() or not self.jobs.isdigit() or not 0 < len(self.jobs.lstrip("0")) <= _MOST_JOB_DIGITS:
+        number = jobs_number(self.jobs)
+        if number is None:
             raise Failed(USAGE, f"--jobs {self.jobs}: not a number of processes from 1 to 999, nor auto")
-        return int(self.jobs)
+        return number
 
     @contextmanager
     def reading_ahead(self) -> Generator[None]:

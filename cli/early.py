@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager, nullcontext
 
 from cli.cache_names import CACHE_VARIABLE, is_off
 
-__all__ = ["VERBS_THAT_READ", "processes_asked_for", "started_early"]
+__all__ = ["VERBS_THAT_READ", "jobs_number", "processes_asked_for", "started_early"]
 
 VERBS_THAT_READ = frozenset({"replay", "sweep", "export", "histogram", "report", "compare"})
 """Those that are sure to read sessions, in several processes and with a cache where they are not told otherwise."""
-_LARGEST_DIGITS = 3
+_MOST_DIGITS = 3
 _HELP = {"-h", "--help"}
 
 
@@ -25,9 +25,14 @@ def processes_asked_for(arguments: Sequence[str], environ: Mapping[str, str]) ->
     jobs = _last("--jobs", arguments)
     if verb not in VERBS_THAT_READ or jobs is None or not _HELP.isdisjoint(arguments):
         return 0
-    if not jobs.isascii() or not jobs.isdigit() or len(jobs) > _LARGEST_DIGITS or int(jobs) < 2:
-        return 0
-    return int(jobs) if is_off(_last("--cache", arguments) or environ.get(CACHE_VARIABLE)) else 0
+    count = jobs_number(jobs) or 0
+    return count if count > 1 and is_off(_last("--cache", arguments) or environ.get(CACHE_VARIABLE)) else 0
+
+
+def jobs_number(text: str) -> int | None:
+    """Return the number of processes a text asks for, None where it is none from 1 to 999."""
+    number = text.isascii() and text.isdigit() and 0 < len(text.lstrip("0")) <= _MOST_DIGITS
+    return int(text) if number else None
 
 
 def _last(option: str, arguments: Sequence[str]) -> str | None:

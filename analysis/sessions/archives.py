@@ -5,7 +5,6 @@ Importing this imports what reads archives, which takes long; few runs meet one.
 
 from __future__ import annotations
 
-import atexit
 import io
 import os
 import zlib
@@ -20,29 +19,19 @@ ARCHIVE_FAULTS: Final = (OSError, EOFError, BadZipFile, zlib.error)
 _Identity = tuple[int, int, int, int]
 
 
-class _Kept:
-    """An open archive, and which file that is."""
+class _Stream(io.FileIO):
+    """An archive's own handle: closed once neither the archive nor any member that is still read needs it."""
 
-    def __init__(self, identity: _Identity, descriptor: int) -> None:
-        self.identity = identity
-        self._stream = io.FileIO(os.dup(descriptor), "r")
-        try:
-            self.archive = ZipFile(self._stream)
-        except BaseException:
-            self._stream.close()
-            raise
-
-    def close(self) -> None:
-        self.archive.close()
-        self._stream.close()
+    def __del__(self) -> None:
+        self.close()
 
 
-_kept: list[_Kept] = []
+_kept: list[tuple[_Identity, ZipFile]] = []
 """The last one, or none."""
 
 
 def archive_in(stream: io.FileIO, status: os.stat_result) -> ZipFile:
-    """Return the archive that an open file is. It stays open until another one is asked for.
+    """Return the archive that an open file is. It is kept until another one is asked for.
 
     Args:
         stream: the file.
@@ -52,13 +41,7 @@ def archive_in(stream: io.FileIO, status: os.stat_result) -> ZipFile:
         BadZipFile, OSError and what else `ZipFile` raises for a damaged or foreign archive.
     """
     identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-    if not _kept or _kept[0].identity != identity or not status.st_ino:
-        _let_go()
-        _kept.append(_Kept(identity, stream.fileno()))
-    return _kept[0].archive
-
-
-@atexit.register
-def _let_go() -> None:
-    while _kept:
-        _kept.pop().close()
+    if not _kept or _kept[0][0] != identity or not status.st_ino:
+        _kept.clear()
+        _kept.append((identity, ZipFile(_Stream(os.dup(stream.fileno()), "r"))))
+    return _kept[0][1]

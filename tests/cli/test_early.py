@@ -10,6 +10,9 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
+from analysis.cache import CACHE_VARIABLE
+from analysis.cache import OFF as OFF_WORD
+from cli import cache_names
 from cli.app import VERBS, build_app
 from cli.early import VERBS_THAT_READ, processes_asked_for
 from tests.cli.commands import breaker
@@ -59,6 +62,11 @@ def test_the_verbs_are_those_with_both_options() -> None:
         if {"jobs", "cache"} <= {parameter.name for parameter in chosen.params}:
             having.add(verb)
     assert having - {"lint"} == VERBS_THAT_READ, "without sessions lint reads none"
+
+
+def test_the_words_that_choose_the_cache_are_the_cache_s_own() -> None:
+    assert cache_names.CACHE_VARIABLE == CACHE_VARIABLE
+    assert cache_names.is_off(OFF_WORD)
 
 
 def test_a_verb_has_no_option_that_does_nothing_for_it() -> None:

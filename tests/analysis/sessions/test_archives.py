@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     times: list[int] = []
 
     class Noted(zipfile.ZipFile):
-        def __init__(self, stream: object) -> None:
+        def __init__(self, stream: FileIO) -> None:
             times.append(1)
-            super().__init__(stream)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            super().__init__(stream)
 
     monkeypatch.setattr(archives, "ZipFile", Noted)
     return times
@@ -54,6 +55,12 @@ def test_two_that_are_read_at_the_same_time_do_not_disturb_each_other(tmp_path: 
     assert all((one.data, two.data) == (b"[1]", b"[2]") for one, two in pairs)
 
 
+def test_one_that_is_still_read_stays_open_while_another_is(tmp_path: Path) -> None:
+    (first,), (second,) = (members(tmp_path / name, [b"[1]\n" * 200_000]) for name in ("a.zip", "b.zip"))
+    pairs = zip(LineReader(first), LineReader(second), strict=True)
+    assert sum(one.data == two.data == b"[1]" for one, two in pairs) == 200_000
+
+
 def test_another_archive_under_the_same_name_is_another(tmp_path: Path, opened: list[int]) -> None:
     path = tmp_path / "a.zip"
     for number in range(3):
@@ -64,8 +71,8 @@ def test_another_archive_under_the_same_name_is_another(tmp_path: Path, opened: 
 
 
 def test_one_that_is_left_is_closed(tmp_path: Path) -> None:
-    before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    before = set(Path("/proc/self/fd").iterdir())
     for name in ("a.zip", "b.zip", "c.zip"):
         (file,) = members(tmp_path / name, [b"[1]\n"])
         assert read(file) == [b"[1]"]
-    assert len(set(os.listdir("/proc/self/fd")) - before) <= 1  # noqa: PTH208
+    assert len(set(Path("/proc/self/fd").iterdir()) - before) <= 1
