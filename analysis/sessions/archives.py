@@ -42,6 +42,7 @@ def archive_in(stream: io.FileIO, status: os.stat_result) -> ZipFile:
     """
     identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
     if not _kept or _kept[0][0] != identity or not status.st_ino:
-        _kept.clear()
+        while _kept:
+            _kept.pop()[1].close()
         _kept.append((identity, ZipFile(_Stream(os.dup(stream.fileno()), "r"))))
     return _kept[0][1]
